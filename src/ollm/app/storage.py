@@ -67,7 +67,8 @@ class Storage:
 
     @cached_property
     def session(self) -> OpenSession:
-        origin = "task" if self.options.parent else "one-shot" if self.options.one_shot else None
+        one_shot = "one-shot" if self.options.one_shot else None
+        origin = "task" if self.options.parent else self.options.origin or one_shot
         recording = self.process.create_recording_service(self.stream.emit, self.counter.count_text)
         workspace = str(self.options.works_for or self.options.workspace)
         return OpenSession(recording, workspace, origin, self.process.clock, self.options.parent)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from msgspec.structs import replace
 
@@ -103,20 +103,23 @@ class WorktreeManager:
     async def _set_up(self, folder: Path) -> bool:
         for command in self._process.settings.worktree.setup:
             self._tell(f"Running {command}")
-            passed, output = await self.run_command(folder, command, SETUP_TIMEOUT_SECONDS)
-            if not passed:
+            code, output = await self.run_command(folder, command, SETUP_TIMEOUT_SECONDS)
+            if code:
                 self._tell(f"The setup of the worktree failed: {command}\n{output.strip()[-2000:]}")
                 return False
         return True
 
-    async def run_command(self, folder: Path, command: str, timeout: float) -> tuple[bool, str]:
+    async def run_command(
+        self, folder: Path, command: str, timeout: float, flags: dict[str, Any] | None = None
+    ) -> tuple[int, str]:
         """Run a command of the settings or the command line like an approved shell command, in the sandbox. Returns
-        True if it ended with exit code 0, and its output."""
+        its exit code, as a shell would, and its output."""
         call = ToolCall(id="setup", name="shell", arguments={"command": command, "timeout": timeout})
-        done = await run_tool_call(ConversationOptions(workspace=folder, yes=True), call, lambda _: None)
+        options = ConversationOptions(workspace=folder, yes=True, flags=flags or {})
+        done = await run_tool_call(options, call, lambda _: None)
         if done.error or done.result is None:
-            return False, done.error.message if done.error else ""
-        return not done.result.exit_code, done.result.llm_content
+            return 124 if done.error and done.error.type == "Timeout" else 126, done.error.message if done.error else ""
+        return done.result.exit_code or 0, done.result.llm_content
 
     def find_current(self) -> Worktree | None:
         """Return the worktree that this workspace is in."""

@@ -50,7 +50,7 @@ def list_archived_rows(
                 warn(f"the archive's sessions are from an earlier list: {error.message}")
         rows: list[dict[str, Any]] = msgspec.json.decode(state.get_fact("listed") or "[]")
     here = set(process.session_files.places.list_ids())
-    shown = (row for row in rows if tasks or row["origin"] != "task")
+    shown = (row for row in rows if tasks or row["origin"] not in ("task", "compare"))
     return [make_row(row) for row in shown if row["sessionId"] not in here]
 
 

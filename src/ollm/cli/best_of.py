@@ -230,7 +230,8 @@ class _BestOfRunner:
         changed = sum(int(count) for line in lines for count in line[:2] if count.isdigit())
         passed, said = None, ""
         if self._best.check:
-            passed, said = await self._manager.run_command(folder, self._best.check, CHECK_TIMEOUT_SECONDS)
+            code, said = await self._manager.run_command(folder, self._best.check, CHECK_TIMEOUT_SECONDS)
+            passed = code == 0
         found = {"files": len(lines), "changed_lines": changed, "passed": passed, "check_output": said}
         return replace(done, commit=commit, patch=patch, **found)
 

@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "config": ("ollm.cli.config:config", "Show, check and change settings.", "show"),
     "trust": ("ollm.cli.trust:trust", "Trust or untrust project settings."),
     "worktree": ("ollm.cli.worktree:worktree", "List, merge and drop git worktrees of sessions.", "list"),
+    "compare": ("ollm.cli.compare:compare", "Compare models by tasks of your own.", "list"),
     "models": ("ollm.cli.models:models", "List, download and remove models.", "list"),
     "doctor": ("ollm.cli.doctor:doctor", "Check your setup and suggest fixes."),
     "daemon": ("ollm.cli.daemon:daemon", "Manage the background server.", "status"),

@@ -189,7 +189,7 @@ def find_instruction_file(folder: Path) -> Path | None:
 
 
 def _find_files(workspace: Path) -> Iterator[Path]:
-    for path in (workspace / name for name in _CONFIGURATION_FILES):
+    for path in (workspace / name for name in (*_CONFIGURATION_FILES, ".ollm/tasks.yaml")):
         if path.is_symlink() or path.is_file():
             yield path
     if (instructions := find_instruction_file(workspace)) is not None:

@@ -182,6 +182,7 @@ class ConversationOptions(Data, frozen=True):
     home: Path | None = None  # in place of ~/.ollm
     parent: ParentCall | None = None  # the call that began it: it is a task
     works_for: Path | None = None  # the workspace that keeps the session, if that is not where it works
+    origin: str = ""  # of the session, if its workspace does not list it
     max_steps: int | None = None  # in place of loopDetection.maxTurns
     check: tuple[str, int] | None = None  # a command that every turn must pass, and its rounds
     announce: Callable[[str], object] = str  # is told what takes long before the conversation is there

@@ -88,7 +88,7 @@ class SessionIndex:
         active = {session_id for session_id in locked if session_id in found and self._is_owned(session_id)}
         shown = [_make_summary(row, row[0] in active) for row in rows]
         if not tasks:
-            shown = [row for row in shown if row["origin"] != "task"]
+            shown = [row for row in shown if row["origin"] not in ("task", "compare")]
         return sorted(shown, key=lambda row: row["lastActivity"] or "", reverse=True)
 
     def _load_current_rows(self, found: dict[str, Stamp], progress: Progress | None, until: float) -> list[Row]:

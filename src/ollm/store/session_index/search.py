@@ -248,7 +248,8 @@ class _Search:
 
     def _find_tasks(self) -> frozenset[int]:
         return frozenset(
-            found for (found,) in self._connection.execute("SELECT id FROM sessions WHERE origin = 'task'")
+            found
+            for (found,) in self._connection.execute("SELECT id FROM sessions WHERE origin IN ('task', 'compare')")
         )
 
     def _find_sessions(self, filters: SearchFilters) -> frozenset[int] | None:

@@ -1,0 +1,439 @@
+"""`ollm compare`: tasks of your own, run with several models in their own repositories, and a table of who passed."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import click
+
+from ollm import __version__
+from ollm.app import ProcessScope, open_conversation
+from ollm.app.worktrees import WorktreeManager
+from ollm.cli.commands import CommandTable, LazyGroup
+from ollm.cli.machine import inspect_hardware
+from ollm.cli.options import (
+    confirm_or_fail,
+    format_table,
+    parse_pairs,
+    print_result,
+    resolve_workspace,
+    shared_options,
+    warn,
+)
+from ollm.cli.text_printer import show_waiting
+from ollm.config.change import parse_setting
+from ollm.config.roles import parse_role
+from ollm.domain.clock import format_stamp
+from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.events import Event, MessageRecorded, ToolFinished, TurnFinished
+from ollm.domain.text import format_count, format_seconds, format_suggestion, shorten_line
+from ollm.runtime.base import ConversationOptions
+from ollm.runtime.changes import update_tools
+from ollm.runtime.conversation import LocalConversation
+from ollm.runtime.model.server_queue import in_background
+from ollm.services.compare import (
+    FIGURES,
+    KEPT_FILES,
+    TASK_FILE,
+    ComparePlan,
+    CompareRun,
+    CompareTask,
+    Comparison,
+    TaskRepository,
+    add_result,
+    add_tasks,
+    begin_comparison,
+    estimate_seconds,
+    format_tasks,
+    list_runs,
+    load_comparisons,
+    load_tasks,
+    parse_limit,
+    summarize,
+)
+from ollm.store.workspace_place import name_workspace
+from ollm.system.atomic import make_private_directory
+from ollm.system.locks import OwnerLock
+from ollm.system.terminal_text import clean_lines
+
+COMMANDS: CommandTable = {
+    "add": ("ollm.cli.compare:add", "Add a task."),
+    "list": ("ollm.cli.compare:list_tasks", "List the tasks."),
+    "run": ("ollm.cli.compare:run", "Run tasks with models; goes on where it was stopped."),
+    "show": ("ollm.cli.compare:show", "Show the newest results."),
+}
+HEADINGS = ("model", "passed", "a round", "s", "reading", "writing", "tools", "read", "written", "steps", "failed", "J")
+
+
+@click.command(cls=LazyGroup, table=COMMANDS)
+def compare() -> None:
+    """Compare models by your own tasks, on your own machine.
+
+    The tasks are in .ollm/tasks.yaml. Each run works in a repository of its own; your files stay as they are.
+    """
+
+
+@click.command("list")
+@shared_options("workspace", "json")
+def list_tasks(workspace: str | None, as_json: bool) -> None:
+    """List the tasks of this project."""
+    tasks = load_tasks(resolve_workspace(workspace))
+    rows = [(name, one.start[:12], one.limit, shorten_line(one.request, 60)) for name, one in tasks.items()]
+    empty = "No tasks yet: `ollm compare add` makes one."
+    print_result(tasks, format_table(("task", "start", "limit", "request"), rows, empty), as_json=as_json)
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--request", metavar="TEXT", help="What the model is asked.")
+@click.option("--check", metavar="COMMAND", help="Passes when the work is done, and fails before.")
+@click.option("--start", metavar="COMMIT", help="Where the work begins (default: the last commit).")
+@click.option("--setup", metavar="COMMAND", multiple=True, help="Run before the work and before the check.")
+@click.option("--keep", metavar="GLOB", multiple=True, help="Files whose changes do not count (default: tests).")
+@click.option("--limit", default="10m", show_default=True, metavar="TIME", help="For the work, and for the check.")
+@click.option("--allow-network", "network", is_flag=True, help="It needs a network; `run --network` allows it.")
+@shared_options("workspace", "yes")
+def add(name: str | None, workspace: str | None, yes: bool, **options: Any) -> None:
+    """Add a task: a request, the commit to start from, and a check. It is shown before it is written."""
+
+    place = resolve_workspace(workspace)
+    load_tasks(place)  # a mistake in the file comes first
+    parse_limit(options["limit"])
+    space = CompareSpace(place)
+    if options["start"] is None and (changed := space.repository.list_uncommitted()):
+        raise UsageError(
+            f"Not committed: {shorten_line(', '.join(changed), 60)}. A task starts from a commit.",
+            action="Commit your work, or choose the start with --start HEAD.",
+        )
+    start = space.repository.resolve(options["start"] or "HEAD")
+    name = name or _ask("Name of the task")
+    asked = {key: options[key] or _ask(key.capitalize()) for key in ("request", "check")}
+    task = CompareTask(**{**options, **asked, "start": start, "keep": options["keep"] or KEPT_FILES})
+    with space.lock():
+        done = asyncio.run(space.require_failing_start(name, task, network=True))
+    warn(f"the check fails at the start, as it should:\n{clean_lines(done)}")
+    write_tasks(space.process, {name: task}, yes=yes)
+
+
+def _ask(what: str) -> str:
+    if not sys.stdin.isatty():
+        raise UsageError(f"{what} is missing.", action="Give NAME, --request TEXT and --check COMMAND.")
+    return str(click.prompt(what, err=True)).strip()
+
+
+def write_tasks(process: ProcessScope, tasks: dict[str, CompareTask], *, yes: bool) -> None:
+    """Show tasks, and write them after a question. The workspace stays trusted if it was."""
+    place = process.workspace
+    assert place is not None
+    print(clean_lines(format_tasks(tasks)), end="", flush=True)
+    confirm_or_fail(f"Add {format_count(len(tasks), 'task')} to {place / TASK_FILE}?", yes)
+    before = process.trust_book.get_state(place)
+    add_tasks(place, tasks)
+    if before.trusted or not before.files:
+        process.trust_book.trust(place)
+    warn(f"added {format_count(len(tasks), 'task')}. Next: `ollm compare run --models A,B`.")
+
+
+@click.command()
+@shared_options("workspace", "json")
+def show(workspace: str | None, as_json: bool) -> None:
+    """Show the newest comparison of this project."""
+
+    print_comparison(CompareSpace(resolve_workspace(workspace)).results, as_json=as_json)
+
+
+def print_comparison(results: Path, *, as_json: bool) -> None:
+    for comparison in load_comparisons(results)[-1:]:
+        return print_result(summarize(comparison), format_comparison(comparison), as_json=as_json)
+    raise UsageError("No comparison yet.", action="Run `ollm compare run --models A,B`.")
+
+
+def format_comparison(comparison: Comparison) -> str:
+    (plan, runs), found = comparison, summarize(comparison)
+    rows = [
+        (
+            one["model"],
+            f"{one['passed']} of {one['tried']}",
+            "{} to {}".format(*one["rounds"]) if plan["times"] > 1 else "",
+            *(f"{one['figures'][name]:,g}" if name in one["figures"] else "" for name in FIGURES),
+        )
+        for one in found["models"]
+    ]
+    passed = [
+        [[run["passed"] for run in runs if (run["task"], run["model"]) == (task, model)] for model in plan["models"]]
+        for task in plan["tasks"]
+    ]
+    grid = [
+        (task, *(f"{sum(one)} of {len(one)}" if one else "" for one in row))
+        for task, row in zip(plan["tasks"], passed, strict=True)
+    ]
+    left = len(list_runs(plan)) - len(runs)
+    given = [f"{key}={value}" for key, value in plan["settings"].items()] + [f"limit {plan['limit']}"] * bool(
+        plan["limit"]
+    )
+    facts = (f"{format_count(len(plan['tasks']), 'task')} × {plan['times']}", *given, *plan["about"].values())
+    parts = (
+        ", ".join(facts) + (f". {format_count(left, 'run')} missing: the same command runs them." if left else ""),
+        format_table(HEADINGS, rows) + "\nSeconds, tokens and steps are means of a run.",
+        format_table(("task", *plan["models"]), grid),
+        "\n".join(map(describe_difference, found["differences"])),
+        "\n".join(f"{one['model']}: {', '.join(map(' '.join, one['server'].items()))}" for one in found["models"]),
+    )
+    return "\n\n".join(filter(None, parts))
+
+
+def describe_difference(found: dict[str, Any]) -> str:
+    one, other = found["models"] if found["more"] >= 0 else found["models"][::-1]
+    if found["beyondChance"]:
+        return f"{one} passed {abs(found['more'])} more than {other}."
+    return f"No difference between {one} and {other}: it is within the spread."
+
+
+FAULTS = {0: "passes at the start", 124: "does not end in time", 126: "cannot run", 127: "cannot run"}  # by exit code
+MAX_SHOWN_LINES = 8
+
+
+class CompareSpace:
+    """The place for the runs of one workspace's tasks: a folder beside its repository, removed afterwards."""
+
+    def __init__(self, workspace: Path) -> None:
+        self.process = ProcessScope(workspace=workspace)
+        self.results = self.process.home.root / "compare" / f"{name_workspace(workspace)}.jsonl"
+        self._manager = WorktreeManager(self.process, workspace)
+        trees = self._manager.worktrees
+        self.repository = TaskRepository(trees.here, trees.prefix, self.process.environment)
+        self._hidden = [str(trees.here), str(trees.top), str(trees.directory)]
+        self._folder = trees.here.with_name(f".{trees.here.name}.compare")  # the same for all: the prompt names it
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep others out. One comparison runs at a time: two would share a server, and measure each other."""
+        make_private_directory(self.process.home.run)
+        lock = OwnerLock(self.process.home.run / "compare.lock")
+        lock.acquire("`ollm compare`")
+        try:
+            yield
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            lock.release()
+
+    def make_flags(self, task: CompareTask, *, network: bool) -> dict[str, Any]:
+        """Return the settings of a run: it sees nothing of the workspace, and has a network only if both allow it."""
+        own = self.process.settings.sandbox
+        sandbox = {
+            "mode": "off" if own.mode == "off" else "require",
+            "network": "all" if network and task.network else "none",
+            "hidden": [*own.hidden, *self._hidden],
+        }
+        return {"sandbox": sandbox, "checkpoints": {"enabled": False}}
+
+    async def prepare(self, task: CompareTask, name: str, flags: dict[str, Any]) -> Path:
+        """Make a repository for a task, run its set-up, and return its top."""
+        top, seconds = self._folder / name / self.repository.top.name, parse_limit(task.limit)
+        await asyncio.to_thread(self.repository.create, task, top)
+        for command in task.setup:
+            code, output = await self._manager.run_command(top / self.repository.prefix, command, seconds, flags)
+            if code:
+                raise OllmError(f"The set-up failed: {command}\n{cut_output(output)}", action="Correct `setup`.")
+        return top
+
+    async def check(
+        self, task: CompareTask, flags: dict[str, Any], worked: Path | None = None
+    ) -> tuple[int, str, tuple[str, ...]]:
+        """Run the check at the start of a task, or with the changes made in the repository `worked`. Returns its exit
+        code, its output, and the changed files that it did not get."""
+        top = await self.prepare(task, "check", flags)
+        dropped = await asyncio.to_thread(self.repository.take_changes, task, worked, top) if worked else ()
+        folder, seconds = top / self.repository.prefix, parse_limit(task.limit)
+        return *(await self._manager.run_command(folder, task.check, seconds, flags)), dropped
+
+    async def require_failing_start(self, name: str, task: CompareTask, *, network: bool) -> str:
+        """Run the check at the start of a task and return its output. Raises UsageError unless it fails there."""
+        code, output, _ = await self.check(task, self.make_flags(task, network=network))
+        if code in FAULTS:
+            action = "Choose an earlier start, or a check that ends, and fails until the work is done."
+            raise UsageError(f"{name}: the check {FAULTS[code]}: {task.check}\n{cut_output(output)}", action=action)
+        return cut_output(output)
+
+
+def cut_output(output: str) -> str:
+    return "\n".join(f"  {line}" for line in output.strip().splitlines()[-MAX_SHOWN_LINES:])
+
+
+NETWORK_TOOLS = ("web_fetch", "web_search")
+ORIGIN = "compare"
+QUANT = r"\b(?:I?Q\d\w*|BF16|F16|F32|FP8|FP4|AWQ|GPTQ|MXFP4|INT[48])\b"
+
+
+@click.command()
+@click.argument("tasks", metavar="[TASK]...", nargs=-1)
+@click.option("--models", required=True, metavar="A,B", help="Models, or SERVER/MODEL as in `roles`.")
+@click.option("--times", default=1, show_default=True, type=click.IntRange(1, 100), help="Runs of each task.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the models: temperature=0.2.")
+@click.option("--limit", default="", metavar="TIME", help="For each run, in place of the tasks' own: 90s, 10m, 2h.")
+@click.option("--network", is_flag=True, help="Let tasks that ask for it use the network.")
+@shared_options("workspace", "json")
+def run(tasks: tuple[str, ...], workspace: str | None, as_json: bool, **options: Any) -> None:
+    """Run tasks (default: all) with models, one after the other. Ctrl-C stops; the same command goes on later."""
+    space = CompareSpace(resolve_workspace(workspace))
+    assert space.process.workspace is not None
+    known = load_tasks(space.process.workspace)
+    for name in (name for name in tasks or known or ("",) if name not in known):
+        action = format_suggestion(name, known, "see `ollm compare list` and `ollm compare add`.")
+        raise UsageError(f"There is no task {name}".rstrip() + ".", action=action)
+    if not space.process.trusted:
+        raise UsageError(f"{TASK_FILE} is not trusted.", action="Read it, then run `ollm trust`.")
+    parse_limit(options["limit"] or "1s")
+    plan = ComparePlan(
+        tasks={name: known[name] for name in tasks or known},
+        models=[name.strip() for name in options["models"].split(",") if name.strip()],
+        times=options["times"],
+        settings=parse_pairs(options["settings"], "=", "--set"),
+        limit=options["limit"],
+        network=options["network"],
+        about={
+            "started": format_stamp(space.process.clock()),
+            "hardware": inspect_hardware().describe(),
+            "version": f"ollm {__version__}",
+        },
+    )
+    with space.lock():
+        try:
+            asyncio.run(_TaskRuns(space, plan).run())
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            warn("stopped. The same command goes on with the next run.")
+            raise
+    print_comparison(space.results, as_json=as_json)
+
+
+class _TaskRuns:
+    """The runs of a plan."""
+
+    def __init__(self, space: CompareSpace, plan: ComparePlan) -> None:
+        self._space, self._plan, self._process = space, plan, space.process
+        chosen = {key: parse_setting(f"models.default.{key}", value) for key, value in plan["settings"].items()}
+        self._flags: dict[str, dict[str, Any]] = {
+            model: {"roles": {"main": model}, "models": {parse_role(model).get("model", model): chosen}}
+            for model in plan["models"]
+        }
+
+    async def run(self) -> None:
+        """Run what is not done yet."""
+        plan, file = self._plan, self._space.results
+        for model in plan["models"]:
+            await self._require_model(model)
+        done = begin_comparison(file, plan)
+        self._forget_stopped()
+        for name in plan["tasks"] if not done else ():
+            await self._space.require_failing_start(name, plan["tasks"][name], network=plan["network"])
+        in_background.set(True)  # chats come first
+        whole = list_runs(plan)
+        left = [one for one in whole if one not in done]
+        for count, (model, number, name) in enumerate(left):
+            seconds = estimate_seconds((one[0] for one in left[count:]), load_comparisons(file))
+            time = f", about {format_seconds(seconds)} left" if seconds is not None else ""
+            warn(f"{len(done) + count + 1} of {len(whole)}{time}: {name} with {model}")
+            ended = await self._run_task(name, model, number)
+            add_result(file, ended)
+            dropped = f"; its changes to {', '.join(ended['dropped'])} do not count" if ended["dropped"] else ""
+            verdict = "passed" if ended["passed"] else f"not passed ({ended['reason']})"
+            warn(f"  {verdict} in {format_seconds(ended['figures']['seconds'])}{dropped}")
+
+    async def _require_model(self, model: str) -> None:
+        """Raise an error if the server of a model does not answer, or does not have it."""
+        flags = {"roles": {"main": model}}
+        choice = await ProcessScope(workspace=self._process.workspace, flags=flags).providers.choose()
+        await choice.provider.close()
+
+    def _forget_stopped(self) -> None:
+        """Erase the sessions of runs that were stopped: they are no result."""
+        kept = {run["sessionId"] for _, runs in load_comparisons(self._space.results) for run in runs}
+        listed, place = self._process.library.list_summaries(tasks=True), str(self._process.workspace)
+        ours = (one.session_id for one in listed if (one.origin, one.workspace) == (ORIGIN, place))
+        self._process.library.delete_many([session_id for session_id in ours if session_id not in kept])
+
+    async def _run_task(self, name: str, model: str, number: int) -> CompareRun:
+        """Let a model work on a task, and check its changes."""
+        task, events = self._plan["tasks"][name], list[Event]()
+        flags = self._space.make_flags(task, network=self._plan["network"]) | self._flags[model]
+        top = await self._space.prepare(task, "work", flags)
+        options = ConversationOptions(
+            workspace=top / self._space.repository.prefix,
+            works_for=self._process.workspace,
+            one_shot=True,
+            yes=True,
+            origin=ORIGIN,
+            flags=flags,
+        )
+        with show_waiting(f"{name} with {model}"):
+            async with open_conversation(options) as conversation:
+                for unfit in ("memory", *(NETWORK_TOOLS if flags["sandbox"]["network"] == "none" else ())):
+                    conversation.parts.registry.get().unregister(unfit)
+                update_tools(conversation.parts)
+                began = monotonic()
+                with suppress(TimeoutError):
+                    async with (
+                        asyncio.timeout(parse_limit(self._plan["limit"] or task.limit)),
+                        conversation.turn(task.request) as stream,
+                    ):
+                        async for event in stream:
+                            events.append(event)
+                figures = measure_run(conversation, events, monotonic() - began)
+                ended = CompareRun(
+                    task=name,
+                    model=model,
+                    number=number,
+                    sessionId=conversation.session_id or "",
+                    passed=False,
+                    reason=next((event.reason for event in events if isinstance(event, TurnFinished)), "timeout"),
+                    figures=figures,
+                    server=describe_server(conversation),
+                    dropped=(),
+                )
+        if ended["reason"] in ("no-server", "model-error"):
+            await self._require_model(model)
+        if ended["reason"] != "timeout":
+            code, _, ended["dropped"] = await self._space.check(task, flags, top)
+            ended["passed"] = code == 0
+        return ended
+
+
+def measure_run(conversation: LocalConversation, events: list[Event], seconds: float) -> dict[str, float]:
+    """Return the figures of a run. The time of requests is split by the speed at which the model writes."""
+    state, calls = conversation.parts.state, [event for event in events if isinstance(event, ToolFinished)]
+    speed = state.model.facts.decode_per_second
+    writing = min(conversation.usage.completion_tokens / speed, state.seconds) if speed else 0.0
+    figures = {
+        "seconds": seconds,
+        **({"reading": state.seconds - writing, "writing": writing} if speed else {}),
+        "tools": sum(call.seconds for call in calls),
+        "tokensRead": conversation.usage.prompt_tokens,
+        "tokensWritten": conversation.usage.completion_tokens,
+        "steps": sum(isinstance(event, MessageRecorded) and event.role == "assistant" for event in events),
+        "failedCalls": sum(call.status != "ok" or bool(call.result.exit_code) for call in calls),
+    }
+    return {name: round(float(value), 1) for name, value in figures.items()}
+
+
+def describe_server(conversation: LocalConversation) -> dict[str, str]:
+    """Describe the server and the model of a run, as far as they are known."""
+    model = conversation.parts.state.model
+    info = getattr(model.provider, "described", None)
+    named = re.search(QUANT, f"{info.file if info else ''} {model.name}", re.IGNORECASE)
+    known = {
+        "server": f"{model.facts.server or model.provider.name} {info.build if info else ''}".strip(),
+        "url": model.provider.base_url,
+        "model": model.name,
+        "quant": named[0].upper() if named else "",
+        "window": f"{model.window}",
+        "calls": model.facts.call_form,
+    }
+    return {name: value for name, value in known.items() if value}

@@ -1,0 +1,261 @@
+"""Your own benchmark: its tasks in `.ollm/tasks.yaml`, the repositories in which models work on them, and the results,
+kept as lines of a file and summed up by model."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Any, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from ollm.config.validation import SettingsReader, read_config_file
+from ollm.config.yaml_tree import SourcePosition
+from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.struct import Data
+from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.git_commands import GitCommands
+
+TASK_FILE = ".ollm/tasks.yaml"
+KEPT_FILES = (
+    *("**/tests/**", "**/test/**", "**/__tests__/**", "**/test_*", "**/*_test.*", "**/*.test.*", "**/*.spec.*"),
+    *("**/conftest.py", "**/pytest.ini", "**/tox.ini", "**/setup.cfg", "**/pyproject.toml", "**/noxfile.py"),
+    *("**/package.json", "**/Makefile", "**/jest.config.*", "**/vitest.config.*", "**/.git*"),
+)
+FIGURES = ("seconds", "reading", "writing", "tools", "tokensRead", "tokensWritten", "steps", "failedCalls", "joules")
+LIMIT_PATTERN = r"^[1-9]\d{0,5}[smh]$"
+
+
+class CompareTask(Data, frozen=True):
+    """A task. It starts from the commit `start`, with `files` as they are in the commit `files_from`. What the model
+    does to files that match `keep` does not count. Without `network` neither the model nor the check has one."""
+
+    start: str = ""
+    request: str = ""
+    check: str = ""
+    files_from: str = ""
+    files: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    keep: tuple[str, ...] = KEPT_FILES
+    limit: Annotated[str, Meta(pattern=LIMIT_PATTERN)] = "10m"
+    network: bool = False
+
+
+def parse_limit(text: str) -> int:
+    if not re.fullmatch(LIMIT_PATTERN, text):
+        raise UsageError(f"{text!r} is not a time.", action="Write it as 90s, 10m or 2h.")
+    return int(text[:-1]) * {"s": 1, "m": 60, "h": 3600}[text[-1]]
+
+
+def load_tasks(workspace: Path) -> dict[str, CompareTask]:
+    """Load the tasks by name. Raises UsageError with the line and key of every mistake."""
+    reading, found = SettingsReader(), {}
+    entry = read_config_file(SourcePosition(file=str(workspace / TASK_FILE), name=TASK_FILE), reading)
+    for name, child in entry.value.items() if entry else ():
+        count, found[name] = len(reading.mistakes), reading.read_struct(CompareTask, child, name)
+        missing = [key for key in ("start", "request", "check") if not found[name].get(key)]
+        if missing and len(reading.mistakes) == count:
+            reading.report_mistake(child.place, name, f"has no {' and no '.join(missing)}")
+    if reading.mistakes:
+        action = "Correct the file; docs/compare.md describes its keys."
+        raise UsageError("\n".join(map(str, reading.mistakes)), action=action)
+    return msgspec.convert(found, dict[str, CompareTask])
+
+
+def format_tasks(tasks: Mapping[str, CompareTask]) -> str:
+    """Format tasks as they stand in the file."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.scalarstring import LiteralScalarString
+
+    yaml, text = YAML(), io.StringIO()
+    yaml.width, yaml.default_flow_style = 110, None
+    fields = ((name, msgspec.to_builtins(task).items()) for name, task in tasks.items())
+    folded = {
+        name: {
+            key: LiteralScalarString(one) if isinstance(one, str) and "\n" in one else one for key, one in values if one
+        }
+        for name, values in fields
+    }
+    yaml.dump(folded, text)
+    return text.getvalue()
+
+
+def add_tasks(workspace: Path, tasks: Mapping[str, CompareTask]) -> None:
+    """Add tasks at the end of the file, which is made if there is none."""
+    if twice := load_tasks(workspace).keys() & tasks.keys():
+        raise UsageError(f"There is a task {min(twice)} already.", action=f"Choose another name, or edit {TASK_FILE}.")
+    file = workspace / TASK_FILE
+    file.parent.mkdir(exist_ok=True)
+    before = file.read_text(encoding="utf-8").strip() if file.exists() else ""
+    replace_file(file, f"{before}\n\n{format_tasks(tasks)}".lstrip().encode(), mode=0o644)
+
+
+class TaskRepository(GitCommands):
+    """Makes repositories from the one at `top`, of which the workspace is the folder `prefix`. They have the start of
+    a task and its history, and nothing that came later. Blocks: call it in a thread."""
+
+    def __init__(self, top: Path, prefix: str, environment: Mapping[str, str]) -> None:
+        super().__init__(top, environment)
+        self.top, self.prefix = top, prefix
+
+    def resolve(self, commit: str) -> str:
+        """Return the whole id of a commit. Raises UsageError if there is none."""
+        words = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{commit}^{{commit}}")
+        if found := self._git(self.top, *words, check=False).strip():
+            return found
+        raise UsageError(f"{self.top} has no commit {commit}.", action="See `git log --oneline`.")
+
+    def list_uncommitted(self) -> list[str]:
+        """List the files of the workspace that differ from the last commit, new ones included."""
+        words = ("status", "--porcelain", "-z", "--no-renames", "--", f"./{self.prefix}", ":(exclude).ollm")
+        return [line[3:] for line in self._git(self.top, *words).split("\0")[:-1]]
+
+    def create(self, task: CompareTask, place: Path) -> None:
+        """Make the repository of a task in a folder."""
+        start = self.resolve(task.start)
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True, mode=0o700)
+        self._git(place, "init", "--quiet", "--template=", "--initial-branch=main")
+        words = ("--quiet", "--no-tags", "--no-write-fetch-head", "--update-head-ok", "--no-auto-maintenance")
+        source, variables = f"{start}:refs/heads/main", {"GIT_ALLOW_PROTOCOL": "file"}
+        self._git(place, "fetch", *words, str(self.top), source, variables=variables)
+        self._git(place, "reset", "--quiet", "--hard")
+        shutil.rmtree(place / ".git/logs", ignore_errors=True)
+        (place / self.prefix).mkdir(parents=True, exist_ok=True)
+
+    def take_changes(self, task: CompareTask, worked: Path, fresh: Path) -> tuple[str, ...]:
+        """Bring the changes of one repository into another of the same task, without those to kept files, whose names
+        are returned. No setting of the repository that a model worked in counts."""
+        before, after = (self._write_tree(folder, fresh) for folder in (fresh, worked))
+        prefix = f":(top,exclude,glob){self.prefix}/" if self.prefix else ":(top,exclude,glob)"
+        own, *kept = (f"{prefix}{name}" for name in (".ollm/**", *task.keep))
+        words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after, "--", ":(top)", own)
+        everything, wanted = (self._git(fresh, *words, *more).split("\0")[:-1] for more in ((), kept))
+        new = set(self._git(fresh, "ls-tree", "-r", "-z", "--name-only", after).split("\0"))
+        for name in wanted:
+            (fresh / name).unlink(missing_ok=True)
+        if there := "\0".join(name for name in wanted if name in new):
+            options, variables = ("--pathspec-from-file=-", "--pathspec-file-nul"), {"GIT_LITERAL_PATHSPECS": "1"}
+            self._run(fresh, "checkout", after, *options, stdin=os.fsencode(there), variables=variables)
+        return tuple(name for name in everything if name not in wanted)
+
+    def _write_tree(self, worked: Path, fresh: Path) -> str:
+        """Write the files of a folder, by the rules of a fresh repository, into its object store."""
+        index = shutil.copy2(fresh / ".git/index", fresh / ".git/taken")
+        variables = {"GIT_DIR": f"{fresh}/.git", "GIT_WORK_TREE": str(worked), "GIT_INDEX_FILE": str(index)}
+        self._git(worked, "add", "--all", "--ignore-errors", variables=variables, check=False)
+        if tree := self._git(worked, "write-tree", variables=variables, check=False).strip():
+            return tree
+        raise OllmError(f"git cannot read the files in {worked}.")
+
+
+class ComparePlan(TypedDict):
+    """A comparison, as it stands in the file. `about` says when it was begun, on what, and with which version."""
+
+    tasks: dict[str, CompareTask]
+    models: Sequence[str]
+    times: int
+    settings: dict[str, str]
+    limit: str
+    network: bool
+    about: dict[str, str]
+
+
+class CompareRun(TypedDict):
+    """The outcome of one task with one model. `server` has what is known of the server and the model; `dropped` are
+    changed files that did not count."""
+
+    model: str
+    number: int
+    task: str
+    sessionId: str
+    passed: bool
+    reason: str
+    figures: dict[str, float]
+    server: dict[str, str]
+    dropped: Sequence[str]
+
+
+Comparison = tuple[ComparePlan, list[CompareRun]]
+Place = tuple[str, int, str]
+
+
+def load_comparisons(file: Path) -> list[Comparison]:
+    """Load all comparisons with their runs, the newest last. A line that was cut off is left out."""
+    found: list[Comparison] = []
+    for line in file.read_bytes().splitlines() if file.exists() else ():
+        with suppress(msgspec.MsgspecError, IndexError, KeyError):
+            if "models" in msgspec.json.decode(line):
+                found.append((msgspec.json.decode(line, type=ComparePlan), []))
+            else:
+                found[-1][1].append(msgspec.json.decode(line, type=CompareRun))
+    return found
+
+
+def add_result(file: Path, entry: ComparePlan | CompareRun) -> None:
+    make_private_directory(file.parent)
+    with file.open("ab") as stream:
+        stream.write(b"\n" + msgspec.json.encode(entry))
+
+
+def list_runs(plan: ComparePlan) -> list[Place]:
+    """List model, number and task of each run, the runs of one model together: a server swaps models slowly."""
+    numbers = range(1, plan["times"] + 1)
+    return [(model, number, task) for model in plan["models"] for number in numbers for task in plan["tasks"]]
+
+
+def begin_comparison(file: Path, plan: ComparePlan) -> list[Place]:
+    """Return the runs that are done, if the last comparison is this one and was not finished; else begin anew."""
+    for before, runs in load_comparisons(file)[-1:]:
+        if {**before, "about": {}} == {**plan, "about": {}} and len(runs) < len(list_runs(plan)):
+            return [(run["model"], run["number"], run["task"]) for run in runs]
+    add_result(file, plan)
+    return []
+
+
+def summarize(comparison: Comparison) -> dict[str, Any]:
+    """Sum up a comparison, as JSON has it. `spread` is how far the passed runs of a model may differ by chance alone;
+    figures are means."""
+    plan, runs = comparison
+    models = [_summarize_model(model, [run for run in runs if run["model"] == model]) for model in plan["models"]]
+    differences = [
+        {
+            "models": (one["model"], other["model"]),
+            "more": one["passed"] - other["passed"],
+            "beyondChance": abs(one["passed"] - other["passed"]) > one["spread"] + other["spread"],
+        }
+        for one, other in combinations(models, 2)
+        if one["tried"] == other["tried"] > 0
+    ]
+    return {"plan": plan, "models": models, "differences": differences, "runs": runs}
+
+
+def _summarize_model(model: str, runs: Sequence[CompareRun]) -> dict[str, Any]:
+    passed, tried = sum(run["passed"] for run in runs), len(runs)
+    rounds = [sum(run["passed"] for run in runs if run["number"] == n) for n in {run["number"] for run in runs}]
+    known = {name: [run["figures"][name] for run in runs if name in run["figures"]] for name in FIGURES}
+    return {
+        "model": model,
+        "passed": passed,
+        "tried": tried,
+        "rounds": (min(rounds, default=0), max(rounds, default=0)),
+        "spread": round(math.sqrt(passed * (tried - passed) / max(tried, 1)), 1),
+        "figures": {name: round(fmean(values), 1) for name, values in known.items() if values},
+        "server": runs[-1]["server"] if runs else {},
+    }
+
+
+def estimate_seconds(models: Iterable[str], comparisons: Iterable[Comparison]) -> float | None:
+    """Estimate how long runs of these models take, by earlier runs of the same model, or of all. None without any."""
+    found = [(run["model"], run["figures"]["seconds"]) for _, runs in comparisons for run in runs]
+    means = {name: fmean(seconds for model, seconds in found if model == name) for name, _ in found}
+    return sum(means.get(model, fmean(means.values())) for model in models) if means else None

@@ -1,0 +1,155 @@
+"""`ollm compare run`: models work in repositories of their own, their changes are checked in a fresh one."""
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.compare.test_tasks import CHECK, list_files, prepare
+from tests.cli.running import Runner, running
+from tests.cli.test_worktrees import git, shell, write
+from tests.servers.answers import Answer
+
+GOOD = [write("a.txt", "good\n"), "Done."]
+RUN = ("compare", "run", "--models")
+
+
+async def add_task(runner: Runner, *more: str, name: str = "good", check: str = CHECK) -> None:
+    words = ("--request", "Make it good.", "--check", check, "--start", "HEAD", "--yes")
+    done = await runner.run("compare", "add", name, *words, *more)
+    assert done.code == 0, done.err
+
+
+def list_verdicts(out: str) -> list[tuple[str, int, bool]]:
+    return [(run["model"], run["number"], run["passed"]) for run in json.loads(out)["runs"]]
+
+
+async def test_each_task_runs_with_each_model_and_the_table_says_who_passed(tmp_path: Path) -> None:
+    async with running(tmp_path, [*GOOD, "I did nothing.", *GOOD, "Nothing."], models=("big", "small")) as runner:
+        prepare(runner)
+        await add_task(runner)
+        before = list_files(runner)
+        done = await runner.run(*RUN, "big,small", "--times", "2", "--set", "temperature=0.5", "--json")
+        listed = await runner.run("sessions", "list", "--json")
+        shown = await runner.run("compare", "show")
+        found = json.loads(done.out)
+        opened = await runner.run("sessions", "view", found["runs"][0]["sessionId"])
+
+    assert done.code == 0, done.err
+    assert list_verdicts(done.out) == [("big", 1, True), ("big", 2, False), ("small", 1, True), ("small", 2, False)]
+    assert [chat["model"] for chat in runner.server.chats] == ["big"] * 3 + ["small"] * 3
+    assert {chat["temperature"] for chat in runner.server.chats} == {0.5}
+    assert found["runs"][0]["figures"]["steps"] == 2
+    assert found["differences"] == [{"models": ["big", "small"], "more": 0, "beyondChance": False}]
+    assert "No difference between big and small" in shown.out
+    assert "1 of 2" in shown.out
+    assert "Make it good." in opened.out
+    assert json.loads(listed.out) == []
+    assert (list_files(runner), git(runner.workspace, "status", "--short")) == (before, "?? .ollm/")
+
+
+async def test_a_model_finds_no_later_commit_no_notes_and_no_network(tmp_path: Path) -> None:
+    """Whatever it looks at, the solution is not there: not in objects, refs, stashes, notes or the project itself."""
+    looks = [
+        "git log --all --oneline; git reflog; git stash list; git remote -v; git tag",
+        "git fsck --lost-found; git cat-file --batch-all-objects --batch-check; git rev-list --all --objects",
+        f"cat {tmp_path}/project/a.txt {tmp_path}/project/.git/HEAD; ls -a {tmp_path}; ls {tmp_path}/home; env",
+        "git fetch origin; git worktree list; cat .git/FETCH_HEAD .git/objects/info/alternates .git/config",
+    ]
+    calls = [
+        Answer(calls=[("recall", {"queries": ["SECRET", "a.txt"]})]),
+        Answer(calls=[("memory", {"action": "list"})]),
+    ]
+    async with running(tmp_path, [*map(shell, looks), *calls, "Nothing found."]) as runner:
+        start = prepare(runner)
+        (runner.workspace / "a.txt").write_text("good SECRET\n")
+        git(runner.workspace, "commit", "-qam", "SECRET solution")
+        git(runner.workspace, "tag", "later")
+        (runner.workspace / "b.txt").write_text("SECRET\n")
+        git(runner.workspace, "add", "b.txt")
+        git(runner.workspace, "stash", "-q")
+        await runner.run(
+            "tools", "run", "memory", '{"action":"set","key":"k","value":"SECRET","scope":"global"}', "--yes"
+        )
+        await add_task(runner, "--start", start, check="false")
+        done = await runner.run(*RUN, "scripted", "--json")
+
+    told = json.dumps([chat["messages"][2:] for chat in runner.server.chats])
+    assert done.code == 0, done.err
+    assert len(runner.server.chats) == 7
+    assert "first" in told
+    assert "SECRET" not in told.replace('\\"SECRET\\"', "")
+    assert git(runner.workspace, "rev-parse", "later") not in told
+    tools = {tool["function"]["name"] for tool in runner.server.chats[0]["tools"]}
+    assert tools.isdisjoint({"memory", "web_fetch", "web_search"})
+
+
+async def test_changes_to_tests_and_to_the_repository_itself_do_not_count(tmp_path: Path) -> None:
+    cheat = "mkdir -p tests && echo good > tests/x && echo 'a.txt -diff' > .gitattributes"
+    script = [shell(cheat), "Done.", write("tests/x", "bad\n"), *GOOD]
+    async with running(tmp_path, script) as runner:
+        prepare(runner)
+        await add_task(runner, check="grep -q good tests/x a.txt 2>/dev/null; grep -q good a.txt && ! test -e tests/x")
+        done = await runner.run(*RUN, "scripted", "--times", "2", "--json")
+        found = json.loads(done.out)["runs"]
+
+    assert [(run["passed"], run["dropped"]) for run in found] == [
+        (False, [".gitattributes", "tests/x"]),
+        (True, ["tests/x"]),
+    ]
+    assert "its changes to tests/x do not count" in done.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+async def test_a_stopped_comparison_goes_on_where_it_was(number: int, tmp_path: Path) -> None:
+    async with running(tmp_path, [*GOOD, Answer(text="slow", delay=60)]) as runner:
+        prepare(runner)
+        await add_task(runner)
+        before = list_files(runner)
+        process = await runner.start(*RUN, "scripted", "--times", "3")
+        while len(runner.server.chats) < 3:
+            await asyncio.sleep(0.05)
+        process.send_signal(number)
+        await process.wait()
+        stopped = await runner.run("compare", "show")
+        runner.server.script[:] = [*GOOD, "Nothing."]
+        done = await runner.run(*RUN, "scripted", "--times", "3", "--json")
+        again: Any = [session["sessionId"] for session in runner.sessions()]
+
+    assert "1 of 1" in stopped.out
+    assert "2 runs missing" in stopped.out
+    assert "2 of 3" in done.err
+    assert "left" in done.err
+    assert [passed for _, _, passed in list_verdicts(done.out)] == [True, True, False]
+    assert sorted(again) == sorted(run["sessionId"] for run in json.loads(done.out)["runs"])
+    assert list_files(runner) == before
+
+
+async def test_time_limits_servers_that_die_and_wrong_names_are_told(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(text="slow", delay=60)], models=("scripted",), strict=True) as runner:
+        prepare(runner)
+        await add_task(runner)
+        late = await runner.run(*RUN, "scripted", "--limit", "1s", "--json")
+        wrong = [
+            await runner.run(*RUN, *words.split())
+            for words in (
+                "nobody",
+                "scripted --limit soon",
+                "scripted --set x=1",
+                "scripted --set temperature=hot",
+                "scripted -- bad",
+            )
+        ]
+        dead = await runner.run(*RUN, "scripted", OLLM_BASE_URL="http://127.0.0.1:1")
+        (runner.workspace / ".ollm/tasks.yaml").write_text((runner.workspace / ".ollm/tasks.yaml").read_text() + "\n")
+        changed = await runner.run(*RUN, "scripted")
+
+    (run,) = json.loads(late.out)["runs"]
+    assert (late.code, run["passed"], run["reason"]) == (0, False, "timeout")
+    assert [one.code for one in wrong] == [4, 2, 2, 2, 2]
+    assert "nobody" in wrong[0].err
+    assert (dead.code, changed.code) == (3, 2)
+    assert "ollm trust" in changed.err

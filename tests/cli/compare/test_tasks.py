@@ -1,0 +1,141 @@
+"""`ollm compare add` and `list`: tasks in `.ollm/tasks.yaml`, shown before they are written, refused if they say nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Runner, running
+from tests.cli.terminal import at_terminal
+from tests.cli.test_worktrees import git
+
+CHECK = "grep -q good a.txt"
+
+
+def prepare(runner: Runner) -> str:
+    """Make a repository with one commit, and return its id."""
+    runner.home.mkdir(exist_ok=True)
+    (runner.workspace / "a.txt").write_text("bad\n")
+    git(runner.workspace, "init", "-q", "-b", "main")
+    git(runner.workspace, "add", ".")
+    git(runner.workspace, "commit", "-qm", "first")
+    return git(runner.workspace, "rev-parse", "HEAD")
+
+
+def list_files(runner: Runner) -> list[str]:
+    """List everything beside the project and in it, but git's own files."""
+    found = runner.workspace.parent.rglob("*")
+    kept = (
+        path for path in found if not {".git", "home", "inputs"} & {*path.relative_to(runner.workspace.parent).parts}
+    )
+    return sorted(str(path.relative_to(runner.workspace.parent)) for path in kept)
+
+
+async def test_a_task_is_shown_and_written_after_yes_and_keeps_the_workspace_trusted(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        start = prepare(runner)
+        await runner.run("trust")
+        unasked = await runner.run("compare", "add", "good", "--request", "Make it good.", "--check", CHECK)
+        before = list_files(runner)
+        async with at_terminal(runner, "compare", "add") as terminal:
+            await terminal.wait_for("Name of the task")
+            terminal.type("good\r")
+            await terminal.wait_for("Request")
+            terminal.type("Make it good.\r")
+            await terminal.wait_for("Check")
+            terminal.type(f"{CHECK}\r")
+            await terminal.wait_for("Add 1 task to")
+            terminal.type("y\r")
+            await terminal.wait_for("added 1 task")
+        more = (
+            "--request",
+            "One\n\ntwo: 'x'",
+            "--check",
+            "false",
+            "--start",
+            start[:9],
+            "--limit",
+            "90s",
+            "--keep",
+            "t/*",
+        )
+        added = await runner.run("compare", "add", "1e5", *more, "--setup", "touch ready", "--yes")
+        listed = json.loads((await runner.run("compare", "--json")).out)
+        again = await runner.run(
+            "compare", "add", "good", "--request", "x", "--check", "false", "--start", start, "--yes"
+        )
+        trusted = await runner.run("trust", "--list")
+
+    assert (unasked.code, before) == (2, ["project", "project/a.txt"])
+    assert "start: " + start in unasked.out
+    assert (added.code, again.code) == (0, 2), added.err
+    assert "good already" in again.err
+    assert listed["good"]["request"] == "Make it good."
+    assert listed["good"]["start"] == start
+    assert "**/conftest.py" in listed["good"]["keep"]
+    assert (listed["1e5"]["request"], listed["1e5"]["keep"], listed["1e5"]["limit"]) == (
+        "One\n\ntwo: 'x'",
+        ["t/*"],
+        "90s",
+    )
+    assert "yes" in trusted.out.splitlines()[1]
+    assert list_files(runner) == ["project", "project/.ollm", "project/.ollm/tasks.yaml", "project/a.txt"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--check", "true"), "passes at the start"),
+        (("--check", "sleep 9", "--limit", "1s"), "does not end in time"),
+        (("--check", "no-such-program"), "cannot run"),
+        (("--check", "false", "--setup", "echo WHY; exit 3"), "WHY"),
+        (("--check", "false", "--start", "nowhere"), "no commit nowhere"),
+        (("--check", "false", "--limit", "soon"), "90s, 10m or 2h"),
+    ],
+)
+async def test_a_task_that_says_nothing_is_refused(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        prepare(runner)
+        done = await runner.run("compare", "add", "x", "--request", "Do it.", *words, "--yes")
+
+        assert done.code in (1, 2)
+        assert told in done.err
+        assert list_files(runner) == ["project", "project/a.txt"]
+
+
+async def test_no_repository_and_uncommitted_files_are_told_with_the_next_step(tmp_path: Path) -> None:
+    words = ("compare", "add", "x", "--request", "Do it.", "--check", CHECK, "--yes")
+    async with running(tmp_path, []) as runner:
+        without = await runner.run(*words)
+        prepare(runner)
+        (runner.workspace / "new.txt").touch()
+        dirty = await runner.run(*words)
+        named = await runner.run(*words, "--start", "HEAD")
+
+    assert (without.code, dirty.code, named.code) == (2, 2, 0)
+    assert "git init" in without.err
+    assert "new.txt" in dirty.err
+    assert "--start HEAD" in dirty.err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("good:\n  start: abc\n  requst: x\n", "tasks.yaml:3:3 good.requst: unknown key, did you mean good.request?"),
+        ("good:\n  start: abc\n  check: x\n", "tasks.yaml:1:1 good: has no request"),
+        ("good:\n  limit: 5\n", "tasks.yaml:2:3 good.limit: expected text, not 5"),
+        ("good: [\n", "tasks.yaml:2:1 is not YAML"),
+        ("- good\n", "expected a mapping"),
+    ],
+)
+async def test_a_mistake_in_the_file_is_told_by_line_and_key(text: str, told: str, tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        prepare(runner)
+        (runner.workspace / ".ollm").mkdir()
+        (runner.workspace / ".ollm/tasks.yaml").write_text(text)
+        listed = await runner.run("compare", "list")
+        added = await runner.run("compare", "add", "x", "--request", "x", "--check", "false", "--yes")
+
+    assert (listed.code, added.code) == (2, 2)
+    assert told in " ".join(listed.err.split())
+    assert (runner.workspace / ".ollm/tasks.yaml").read_text() == text
