@@ -51,11 +51,7 @@ class ToolCallViews:
 
     def __init__(self, registry: ToolRegistry, workspace: Path) -> None:
         self._registry = registry
-        self._workspace = workspace
-
-    @property
-    def workspace(self) -> str:
-        return str(self._workspace)
+        self.workspace = workspace
 
     def read_call(self, name: str, arguments: JsonObject) -> CallView:
         spec = self._registry.get(name)
@@ -63,7 +59,7 @@ class ToolCallViews:
 
     def make_location(self, target: str, line: Any = None) -> JsonObject:
         """Make an absolute location, with a line if one is known."""
-        found = {"path": os.path.normpath(self._workspace / target)}
+        found = {"path": os.path.normpath(self.workspace / target)}
         return {**found, "line": line} if isinstance(line, int) and line > 0 else found
 
     def render_change(self, change: FileChange) -> JsonObject:
@@ -226,7 +222,7 @@ class UpdateRenderer:
         started = render_start(event, view)
         if self._terminals and view.kind == "execute":
             started["content"] = [{"type": "terminal", "terminalId": event.call_id}]
-            started["_meta"] = {"terminal_info": {"terminal_id": event.call_id, "cwd": self._views.workspace}}
+            started["_meta"] = {"terminal_info": {"terminal_id": event.call_id, "cwd": str(self._views.workspace)}}
         return [started]
 
     def _render_output(self, event: ToolOutput) -> list[JsonObject]:

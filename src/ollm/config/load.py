@@ -19,7 +19,6 @@ from ollm.domain.struct import Data
 
 BASE_VALUES = {"fileDiscovery": {"builtinIgnores": list(BUILTIN_IGNORES)}, "policy": {"defaultAction": "ask"}}
 FATAL_KEYS = ("provider", "roles.main")  # beginnings of keys
-STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 USER_ONLY_KEYS = (
     "policy.approval",
     "environment.allowList",
@@ -314,7 +313,7 @@ ADDITIVE_MERGES: dict[str, Callable[[Any, Any], Any]] = {
     "environment.denyPatterns": _extend_list,
     "fileDiscovery.builtinIgnores": _extend_list,
     "policy.rules": lambda own, other: [*own, *other],
-    "policy.defaultAction": lambda own, other: max(own, other, key=lambda action: STRICTNESS[action]),
+    "policy.defaultAction": lambda own, other: max(own, other, key=("allow", "ask", "deny").index),
     "mcpServers": lambda own, other: {**other, **own},
     "hooks": _merge_hooks,
     "checks": lambda own, other: [*own, *other],
