@@ -83,6 +83,7 @@ class SessionReader:
         self.head: JsonObject = {}
         self._name = document.stem if document else ""
         self._files: list[SessionFile] = []
+        self._unreadable: set[int] = set()  # messages that a second reading must not count again
         try:
             self._journal = self._open_file(journal_path, waiting)
             self._document = self._open_file(document)
@@ -184,8 +185,11 @@ class SessionReader:
     def _repair_message(self, number: int, data: bytes) -> ReadMessage | None:
         from ollm.store.session_files.repair import repair_line  # for damaged sessions only
 
+        if number in self._unreadable:
+            return None
         found = repair_line(data, number, self.damage)
         if not found:
+            self._unreadable.add(number)
             self.missing.add_gap(number)
         return found
 
