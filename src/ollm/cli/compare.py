@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from ollm import __version__
 from ollm.app import ProcessScope, open_conversation
@@ -42,6 +43,9 @@ from ollm.runtime.model.server_queue import in_background
 from ollm.services.compare import (
     FIGURES,
     KEPT_FILES,
+    MAX_COMMITS,
+    MAX_TOLD_LINES,
+    NEWEST,
     TASK_FILE,
     ComparePlan,
     CompareRun,
@@ -96,18 +100,30 @@ def list_tasks(workspace: str | None, as_json: bool) -> None:
 @click.option("--request", metavar="TEXT", help="What the model is asked.")
 @click.option("--check", metavar="COMMAND", help="Passes when the work is done, and fails before.")
 @click.option("--start", metavar="COMMIT", help="Where the work begins (default: the last commit).")
+@click.option(
+    *("--from-commits", "commits"),
+    is_flag=False,
+    flag_value=NEWEST,
+    metavar="[RANGE]",
+    help=f"Make tasks of commits that change tests and source (default: the newest {MAX_COMMITS}).",
+)
 @click.option("--setup", metavar="COMMAND", multiple=True, help="Run before the work and before the check.")
 @click.option("--keep", metavar="GLOB", multiple=True, help="Files whose changes do not count (default: tests).")
 @click.option("--limit", default="10m", show_default=True, metavar="TIME", help="For the work, and for the check.")
 @click.option("--allow-network", "network", is_flag=True, help="It needs a network; `run --network` allows it.")
 @shared_options("workspace", "yes")
-def add(name: str | None, workspace: str | None, yes: bool, **options: Any) -> None:
+def add(name: str | None, workspace: str | None, yes: bool, commits: str | None, **options: Any) -> None:
     """Add a task: a request, the commit to start from, and a check. It is shown before it is written."""
 
     place = resolve_workspace(workspace)
     load_tasks(place)  # a mistake in the file comes first
     parse_limit(options["limit"])
-    space = CompareSpace(place)
+    space, options["keep"] = CompareSpace(place), options["keep"] or KEPT_FILES
+    tasks = space.make_tasks(commits, name, options) if commits else _make_task(space, name, options)
+    write_tasks(space.process, tasks, yes=yes)
+
+
+def _make_task(space: CompareSpace, name: str | None, options: dict[str, Any]) -> dict[str, CompareTask]:
     if options["start"] is None and (changed := space.repository.list_uncommitted()):
         raise UsageError(
             f"Not committed: {shorten_line(', '.join(changed), 60)}. A task starts from a commit.",
@@ -116,11 +132,11 @@ def add(name: str | None, workspace: str | None, yes: bool, **options: Any) -> N
     start = space.repository.resolve(options["start"] or "HEAD")
     name = name or _ask("Name of the task")
     asked = {key: options[key] or _ask(key.capitalize()) for key in ("request", "check")}
-    task = CompareTask(**{**options, **asked, "start": start, "keep": options["keep"] or KEPT_FILES})
+    task = CompareTask(**{**options, **asked, "start": start})
     with space.lock():
         done = asyncio.run(space.require_failing_start(name, task, network=True))
-    warn(f"the check fails at the start, as it should:\n{clean_lines(done)}")
-    write_tasks(space.process, {name: task}, yes=yes)
+    warn(f"the check fails at the start, as it should:\n{clean_lines(cut_output(done))}")
+    return {name: task}
 
 
 def _ask(what: str) -> str:
@@ -261,7 +277,39 @@ class CompareSpace:
         if code in FAULTS:
             action = "Choose an earlier start, or a check that ends, and fails until the work is done."
             raise UsageError(f"{name}: the check {FAULTS[code]}: {task.check}\n{cut_output(output)}", action=action)
-        return cut_output(output)
+        return output
+
+    def make_tasks(self, commits: str, name: str | None, options: dict[str, Any]) -> dict[str, CompareTask]:
+        """Make tasks of commits. Those are kept whose check fails at the start and passes after the change."""
+        if name or options["request"] or options["start"]:
+            raise UsageError("--from-commits names the tasks itself, and takes request and start from each commit.")
+        given = CompareTask(**{key: value for key, value in options.items() if value is not None})
+        used = {task.files_from for task in load_tasks(self.process.workspace or Path()).values()}
+        read = self.repository.read_commits(commits, given)
+        new = {name: task for name, task in read.items() if task.files_from not in used}
+        with self.lock():
+            tried = ((name, asyncio.run(self._try_commit(name, task))) for name, task in new.items())
+            if found := {name: task for name, task in tried if task}:
+                return found
+        raise UsageError(
+            f"{format_count(len(new), 'new commit')} of {commits} tried, none makes a task.",
+            action="A commit must change source and tests. Give another range, or --check 'COMMAND {tests}'.",
+        )
+
+    async def _try_commit(self, name: str, task: CompareTask) -> CompareTask | None:
+        """Run the check of a task before and after the change, and return the task with the failure in its request."""
+        try:
+            before = await self.require_failing_start(name, task, network=True)
+            done = replace(task, start=task.files_from, files=())
+            code, output, _ = await self.check(done, self.make_flags(task, network=True))
+            if code:
+                raise OllmError(f"{name}: the check fails after the change too: {task.check}\n{cut_output(output)}")
+        except OllmError as error:
+            warn(f"left out: {clean_lines(error.message)}")
+            return None
+        warn(f"{name}: fails before the change, passes after it")
+        told = "\n".join(clean_lines(before).strip().splitlines()[-MAX_TOLD_LINES:])
+        return replace(task, request=f"{task.request}\n\n`{task.check}` fails now and must pass:\n\n{told}")
 
 
 def cut_output(output: str) -> str:

@@ -7,6 +7,7 @@ import io
 import math
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from typing import Annotated, Any, TypedDict
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from ollm.config.validation import SettingsReader, read_config_file
 from ollm.config.yaml_tree import SourcePosition
@@ -26,17 +28,25 @@ from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.git_commands import GitCommands
 
 TASK_FILE = ".ollm/tasks.yaml"
+TEST_NAMES = ("**/test_*", "**/*_test.*", "**/*.test.*", "**/*.spec.*")
+TEST_FILES = ("**/tests/**", "**/test/**", "**/__tests__/**", *TEST_NAMES)
 KEPT_FILES = (
-    *("**/tests/**", "**/test/**", "**/__tests__/**", "**/test_*", "**/*_test.*", "**/*.test.*", "**/*.spec.*"),
+    *TEST_FILES,
     *("**/conftest.py", "**/pytest.ini", "**/tox.ini", "**/setup.cfg", "**/pyproject.toml", "**/noxfile.py"),
     *("**/package.json", "**/Makefile", "**/jest.config.*", "**/vitest.config.*", "**/.git*"),
 )
 FIGURES = ("seconds", "reading", "writing", "tools", "tokensRead", "tokensWritten", "steps", "failedCalls", "joules")
+PYTHON_CHECK = "python -m pytest -q {tests}"
+NEWEST = "HEAD"
+MAX_COMMITS = 50
+MAX_TOLD_LINES = 30
+LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
+PATCH = ("diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv")
 LIMIT_PATTERN = r"^[1-9]\d{0,5}[smh]$"
 
 
 class CompareTask(Data, frozen=True):
-    """A task. It starts from the commit `start`, with `files` as they are in the commit `files_from`. What the model
+    """A task. It starts from the commit `start`, with `files` as they are in the commit `filesFrom`. What the model
     does to files that match `keep` does not count. Without `network` neither the model nor the check has one."""
 
     start: str = ""
@@ -131,6 +141,38 @@ class TaskRepository(GitCommands):
         self._git(place, "reset", "--quiet", "--hard")
         shutil.rmtree(place / ".git/logs", ignore_errors=True)
         (place / self.prefix).mkdir(parents=True, exist_ok=True)
+        diff = (*PATCH, start, self.resolve(task.files_from or start), "--", *task.files)
+        if task.files and (patch := self._run(self.top / self.prefix, *diff, variables=LITERAL)):
+            self._run(place, "apply", "--index", "--whitespace=nowarn", stdin=patch)
+            self._git(place, "commit", "--quiet", "-m", "Add tests", identity=True)
+
+    def read_commits(self, commits: str, task: CompareTask) -> dict[str, CompareTask]:
+        """Make a task by the pattern of another of each commit that changes tests and source, the newest first."""
+        folder, found = f"./{self.prefix}", dict[str, CompareTask]()
+        words = ("rev-list", "--min-parents=1", "--max-parents=1", *[f"-n{MAX_COMMITS}"] * (commits == NEWEST))
+        for commit in self._git(self.top, *words, "--end-of-options", commits, "--", folder).split():
+            files = self._list_changed(commit, task.keep)
+            tests, named = (self._list_changed(commit, one, "--diff-filter=d") for one in (TEST_FILES, TEST_NAMES))
+            named = [name for name in named or tests if task.check or name.endswith(".py")]
+            if not named or not set(self._list_changed(commit, ("**",))) - {*files, *tests}:
+                continue
+            request = self._git(self.top, "show", "-s", "--no-show-signature", "--format=%B", commit).strip()
+            title = re.sub(r"[\W_]+", "-", request.partition("\n")[0].lower())[:40].strip("-")
+            found[f"{title}-{commit[:7]}"] = replace(
+                task,
+                start=self.resolve(f"{commit}^"),
+                request=request,
+                check=(task.check or PYTHON_CHECK).replace("{tests}", shlex.join(named)),
+                files_from=commit,
+                files=(*dict.fromkeys((*files, *tests)),),
+            )
+        return found
+
+    def _list_changed(self, commit: str, patterns: Iterable[str], *more: str) -> list[str]:
+        """List the files of the workspace that a commit adds, changes or removes."""
+        words = ("diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative", *more, commit)
+        globs = (f":(glob){pattern}" for pattern in patterns)
+        return self._git(self.top / self.prefix, *words, "--", *globs).split("\0")[:-1]
 
     def take_changes(self, task: CompareTask, worked: Path, fresh: Path) -> tuple[str, ...]:
         """Bring the changes of one repository into another of the same task, without those to kept files, whose names
@@ -144,8 +186,8 @@ class TaskRepository(GitCommands):
         for name in wanted:
             (fresh / name).unlink(missing_ok=True)
         if there := "\0".join(name for name in wanted if name in new):
-            options, variables = ("--pathspec-from-file=-", "--pathspec-file-nul"), {"GIT_LITERAL_PATHSPECS": "1"}
-            self._run(fresh, "checkout", after, *options, stdin=os.fsencode(there), variables=variables)
+            options = ("--pathspec-from-file=-", "--pathspec-file-nul")
+            self._run(fresh, "checkout", after, *options, stdin=os.fsencode(there), variables=LITERAL)
         return tuple(name for name in everything if name not in wanted)
 
     def _write_tree(self, worked: Path, fresh: Path) -> str:

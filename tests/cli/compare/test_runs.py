@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.cli.compare.test_tasks import CHECK, list_files, prepare
+from tests.cli.compare.test_tasks import CHECK, GOOD, list_files, prepare
 from tests.cli.running import Runner, running
 from tests.cli.test_worktrees import git, shell, write
 from tests.servers.answers import Answer
 
-GOOD = [write("a.txt", "good\n"), "Done."]
 RUN = ("compare", "run", "--models")
 
 

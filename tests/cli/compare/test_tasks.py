@@ -1,15 +1,17 @@
 """`ollm compare add` and `list`: tasks in `.ollm/tasks.yaml`, shown before they are written, refused if they say nothing."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.running import Runner, running
 from tests.cli.terminal import at_terminal
-from tests.cli.test_worktrees import git
+from tests.cli.test_worktrees import git, shell, write
 
 CHECK = "grep -q good a.txt"
+GOOD = [write("a.txt", "good\n"), "Done."]
 
 
 def prepare(runner: Runner) -> str:
@@ -139,3 +141,67 @@ async def test_a_mistake_in_the_file_is_told_by_line_and_key(text: str, told: st
     assert (listed.code, added.code) == (2, 2)
     assert told in " ".join(listed.err.split())
     assert (runner.workspace / ".ollm/tasks.yaml").read_text() == text
+
+
+async def test_commits_with_tests_become_tasks_that_a_model_can_solve(tmp_path: Path) -> None:
+    """Kept are those whose tests fail before the change and pass after it; the start has the new tests, not the rest."""
+    script = [shell("git log --format=%s; git status --short; cat tests/test_a.sh a.txt"), *GOOD]
+    async with running(tmp_path, script) as runner:
+        prepare(runner)
+        tests = runner.workspace / "tests"
+        tests.mkdir()
+        for title, files in (
+            ("Old test", {"a.txt": "still bad\n", "tests/test_old.sh": "exit 1\n"}),
+            ("Passes before", {"a.txt": "bad again\n", "tests/test_any.sh": "true\n"}),
+            ("Only source", {"b.txt": "b\n"}),
+            ("Make it good!\n\nIt was bad.", {"a.txt": "good\n", "tests/test_a.sh": "echo WHY; grep -q good a.txt\n"}),
+        ):
+            for name, text in files.items():
+                (runner.workspace / name).write_text(text)
+            if "good" in title:
+                (tests / "test_old.sh").unlink()
+            git(runner.workspace, "add", ".")
+            git(runner.workspace, "commit", "-qm", title)
+        words = ("compare", "add", "--from-commits", "--check", "sh {tests}", "--yes")
+        added = await runner.run(*words)
+        listed = json.loads((await runner.run("compare", "--json")).out)
+        again = await runner.run(*words)
+        refused = [await runner.run(*words, *more) for more in (("name",), ("--from-commits", "no..where"))]
+        done = await runner.run("compare", "run", "--models", "scripted", "--json")
+
+    commit = git(runner.workspace, "rev-parse", "HEAD")
+    name = f"make-it-good-{commit[:7]}"
+    assert added.code == 0, added.err
+    assert list(listed) == [name]
+    assert listed[name]["files"] == ["tests/test_a.sh", "tests/test_old.sh"]
+    assert listed[name]["check"] == "sh tests/test_a.sh"
+    assert listed[name]["request"].startswith("Make it good!\n\nIt was bad.\n\n")
+    assert "WHY" in listed[name]["request"]
+    assert added.err.count("left out: ") == 2
+    assert "passes at the start" in added.err
+    assert "fails after the change too" in added.err
+    assert (again.code, *(one.code for one in refused)) == (2, 2, 1)
+    assert "none makes a task" in again.err
+    assert [run["passed"] for run in json.loads(done.out)["runs"]] == [True]
+    told = json.dumps(runner.server.chats[1]["messages"][-1])
+    assert "Add tests\\nOnly source\\n" in json.loads(told)["content"].replace("\n", "\\n")
+    assert "bad again" in told
+    assert git(runner.workspace, "status", "--short") == "?? .ollm/"
+
+
+async def test_python_tests_of_commits_need_no_check(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        prepare(runner)
+        place = runner.workspace / "sub"
+        place.mkdir()
+        (place / "code.py").write_text("value = 2\n")
+        (place / "test_code.py").write_text("def test_value():\n    assert open('code.py').read() == 'value = 2\\n'\n")
+        git(runner.workspace, "add", ".")
+        git(runner.workspace, "commit", "-qm", "Two")
+        path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+        added = await runner.run("compare", "add", "--from-commits", "--workspace", str(place), "--yes", PATH=path)
+        assert added.code == 0, added.err
+        (listed,) = json.loads((await runner.run("compare", "list", "--json", "--workspace", str(place))).out).values()
+
+    assert listed["check"] == "python -m pytest -q test_code.py"
+    assert "FAILED test_code.py::test_value" in listed["request"]
