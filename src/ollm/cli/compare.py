@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any
 
 import click
+from msgspec import convert
 from msgspec.structs import replace
 
 from ollm import __version__
@@ -32,6 +33,7 @@ from ollm.cli.options import (
 from ollm.cli.text_printer import show_waiting
 from ollm.config.change import parse_setting
 from ollm.config.roles import parse_role
+from ollm.config.settings import Check
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.events import Event, MessageRecorded, ToolFinished, TurnFinished
@@ -43,7 +45,6 @@ from ollm.runtime.model.server_queue import in_background
 from ollm.services.compare import (
     FIGURES,
     KEPT_FILES,
-    MAX_COMMITS,
     MAX_TOLD_LINES,
     NEWEST,
     TASK_FILE,
@@ -100,25 +101,23 @@ def list_tasks(workspace: str | None, as_json: bool) -> None:
 @click.option("--request", metavar="TEXT", help="What the model is asked.")
 @click.option("--check", metavar="COMMAND", help="Passes when the work is done, and fails before.")
 @click.option("--start", metavar="COMMIT", help="Where the work begins (default: the last commit).")
+@click.option("--from-session", metavar="ID", help="Take request, start and check from a session.")
 @click.option(
-    *("--from-commits", "commits"),
-    is_flag=False,
-    flag_value=NEWEST,
-    metavar="[RANGE]",
-    help=f"Make tasks of commits that change tests and source (default: the newest {MAX_COMMITS}).",
+    "--from-commits", is_flag=False, flag_value=NEWEST, metavar="[RANGE]", help="Make tasks of commits with tests."
 )
 @click.option("--setup", metavar="COMMAND", multiple=True, help="Run before the work and before the check.")
 @click.option("--keep", metavar="GLOB", multiple=True, help="Files whose changes do not count (default: tests).")
 @click.option("--limit", default="10m", show_default=True, metavar="TIME", help="For the work, and for the check.")
 @click.option("--allow-network", "network", is_flag=True, help="It needs a network; `run --network` allows it.")
 @shared_options("workspace", "yes")
-def add(name: str | None, workspace: str | None, yes: bool, commits: str | None, **options: Any) -> None:
+def add(name: str | None, workspace: str | None, yes: bool, **options: Any) -> None:
     """Add a task: a request, the commit to start from, and a check. It is shown before it is written."""
-
     place = resolve_workspace(workspace)
     load_tasks(place)  # a mistake in the file comes first
     parse_limit(options["limit"])
     space, options["keep"] = CompareSpace(place), options["keep"] or KEPT_FILES
+    session, commits = options.pop("from_session"), options.pop("from_commits")
+    options |= space.read_session(session, options) if session else {}
     tasks = space.make_tasks(commits, name, options) if commits else _make_task(space, name, options)
     write_tasks(space.process, tasks, yes=yes)
 
@@ -162,7 +161,6 @@ def write_tasks(process: ProcessScope, tasks: dict[str, CompareTask], *, yes: bo
 @shared_options("workspace", "json")
 def show(workspace: str | None, as_json: bool) -> None:
     """Show the newest comparison of this project."""
-
     print_comparison(CompareSpace(resolve_workspace(workspace)).results, as_json=as_json)
 
 
@@ -278,6 +276,17 @@ class CompareSpace:
             action = "Choose an earlier start, or a check that ends, and fails until the work is done."
             raise UsageError(f"{name}: the check {FAULTS[code]}: {task.check}\n{cut_output(output)}", action=action)
         return output
+
+    def read_session(self, session: str, given: dict[str, Any]) -> dict[str, str]:
+        """Return what is not given: the first request of a session, what was checked out then, the settings' check."""
+        files, checks = self.process.session_files, convert(self.process.settings.checks, tuple[Check, ...])
+        begun, runs = files.read(files.places.find(session)).session, (one.run for one in checks if one.when == "turn")
+        found = {
+            "request": next((one.text for one in begun.messages if one.role == "user"), ""),
+            "start": f"HEAD@{{{begun.start_time}}}",
+            "check": next((command for command in runs if "{files}" not in command), ""),
+        }
+        return {key: given[key] or value for key, value in found.items()}
 
     def make_tasks(self, commits: str, name: str | None, options: dict[str, Any]) -> dict[str, CompareTask]:
         """Make tasks of commits. Those are kept whose check fails at the start and passes after the change."""

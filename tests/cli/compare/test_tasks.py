@@ -1,5 +1,6 @@
 """`ollm compare add` and `list`: tasks in `.ollm/tasks.yaml`, shown before they are written, refused if they say nothing."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -205,3 +206,25 @@ async def test_python_tests_of_commits_need_no_check(tmp_path: Path) -> None:
 
     assert listed["check"] == "python -m pytest -q test_code.py"
     assert "FAILED test_code.py::test_value" in listed["request"]
+
+
+async def test_a_session_becomes_a_task_from_the_commit_it_began_with(tmp_path: Path) -> None:
+    async with running(tmp_path, GOOD) as runner:
+        start = prepare(runner)
+        settings = f"checks: [{{files: '*.txt', run: '{CHECK}'}}]\n"
+        await runner.run("-p", "Make it good.\n\nPlease.", "--yes")
+        await asyncio.sleep(1.1)  # git counts in seconds
+        git(runner.workspace, "commit", "-qam", "Good")
+        (session,) = runner.sessions()
+        words = ("compare", "add", "good", "--from-session", session["sessionId"][:8], "--yes")
+        unchecked = await runner.run(*words)
+        (runner.home / "config.yaml").write_text(settings)
+        added = await runner.run(*words)
+        mixed = await runner.run(*words[:2], *words[3:], "--from-commits")
+        nobody = await runner.run(*words[:4], "nobody")
+        listed = json.loads((await runner.run("compare", "--json")).out)["good"]
+
+    assert (unchecked.code, added.code, mixed.code, nobody.code) == (2, 0, 2, 2), nobody.err
+    assert "--check COMMAND" in unchecked.err
+    assert "nobody" in nobody.err
+    assert (listed["request"], listed["start"], listed["check"]) == ("Make it good.\n\nPlease.", start, CHECK)
