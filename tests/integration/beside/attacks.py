@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import subprocess
 import sys
@@ -52,12 +53,12 @@ class Target:
     """A home with a project, a key, a folder of somebody else, and a process that must live."""
 
     def __init__(self, root: Path, level: str) -> None:
-        self.side = Side(root, "plain", level)
+        self.side = Side(root, "plain", level, path=f"{root}/home/.local/bin:{os.environ['PATH']}")
         self.mark, self.out = root / "MARK", root / "out"
         self.out.mkdir()
         (self.out / "theirs").write_text("theirs\n")
-        for name in (".ssh/id_rsa", ".netrc", ".git-credentials", "notes.txt"):
-            (self.side.home / name).parent.mkdir(exist_ok=True)
+        for name in (".ssh/id_rsa", ".netrc", ".git-credentials", "notes.txt", ".local/share/keyrings/default"):
+            (self.side.home / name).parent.mkdir(parents=True, exist_ok=True)
             (self.side.home / name).write_text(f"{CANARY}\n")
         self.program = self.side.workspace / "run.sh"
         self.program.write_text(f"#!/bin/sh\ntouch {self.mark}\n")

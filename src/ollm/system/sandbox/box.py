@@ -54,12 +54,12 @@ def list_visible_places(home: str, programs: str, changeable: Collection[str] = 
     covered = list_covered_places(home)
     left_out = list_left_out(home, programs)
     entries = [entry for entry in programs.split(":") if entry not in left_out]
-    wanted = [*_list_toolchains(home), *_list_path_folders(entries, covered)]
+    wanted = [*_list_toolchains(home), *_list_path_folders(entries, os.path.realpath(home), covered)]
     for steps in _list_linked_programs(entries, covered, dict.fromkeys(wanted, "read")):
         if not any(is_in_any(step, changeable) for step in steps):
             above = os.path.dirname(steps[-1])
             beside = [above] if os.path.basename(above) in PROGRAM_ENDINGS else []
-            wanted += [*steps, *_list_path_folders(beside, covered)]
+            wanted += [*steps, *_list_path_folders(beside, os.path.realpath(home), covered)]
     return [path for path in dict.fromkeys(wanted) if any(path.startswith(f"{place}/") for place in covered)]
 
 
@@ -148,12 +148,12 @@ def _shows_too_much(entry: str, home: str, known: list[str]) -> bool:
     return hidden and not folder.endswith(PROGRAM_ENDINGS) and not any(is_inside(folder, one) for one in known)
 
 
-def _list_path_folders(entries: Iterable[str], covered: list[str]) -> Iterator[str]:
-    """The programs in every folder of a PATH in a home. The `bin` of an installation brings the libraries beside it; of
-    a hidden folder near to the home, which many programs share, without loose files."""
+def _list_path_folders(entries: Iterable[str], own: str, covered: list[str]) -> Iterator[str]:
+    """The programs in every folder of a PATH in a home (our own may be deep in `/home`). The `bin` of an installation
+    brings the libraries beside it; of a hidden folder near to the home, which many share, without loose files."""
     for entry in filter(os.path.isabs, entries):
         folder = os.path.realpath(entry)
-        home = next((one for one in covered if folder.startswith(f"{one}/")), None)
+        home = next((one for one in (own, find_account_home(), *covered) if folder.startswith(f"{one}/")), None)
         if home is None:
             continue
         above = os.path.dirname(folder)
