@@ -130,9 +130,9 @@ AGENT = """<?xml version="1.0" encoding="UTF-8"?>
 
 @daemon.command()
 def install() -> None:
-    """Write a systemd user unit, so that the daemon starts when you log in.
+    """Start the daemon at each login.
 
-    On macOS a launchd agent, which is untested.
+    Writes a systemd user unit; on macOS a launchd agent, which is untested.
     """
     environment = copy_environment()
     home, python = f"OLLM_HOME={find_home(environment).root}", sys.executable

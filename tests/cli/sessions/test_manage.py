@@ -25,7 +25,7 @@ from tests.store.sessions.support import AT, Home, said
 
 def test_a_command_that_is_not_there_is_said(inside: Inside) -> None:
     assert "unknown command 'lst'; did you mean list?" in inside.fail("sessions", "lst", code=2)
-    assert "unknown command 'xyzzy'; available: list, view, " in inside.fail("sessions", "xyzzy", code=2)
+    assert "unknown command 'xyzzy'; available: list, attach, view, " in inside.fail("sessions", "xyzzy", code=2)
 
 
 @pytest.fixture

@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
-from ollm.domain.struct import Data
 from ollm.system.atomic import AppendFile, make_private_directory, replace_file
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -34,7 +33,7 @@ def is_id(text: str) -> bool:
     return [*map(len, text.split("-"))] == [8, 4, 4, 4, 12] and {*text} <= _ID_CHARACTERS
 
 
-class SessionPlaces(Data, frozen=True):
+class SessionPlaces(NamedTuple):
     """The directory of sessions, and the trash."""
 
     directory: Path
