@@ -351,5 +351,5 @@ async def test_commands_side_by_side_keep_their_output_apart(bench: Bench) -> No
 async def test_what_a_person_is_asked_shows_the_whole_command(bench: Bench) -> None:
     call = make_spec(Shell, bench.jobs).parse({"command": "rm -rf \u202etxt", "background": True})
 
-    assert "U+202E" in call.summary()
-    assert call.locations()[0].access == "run"
+    assert "U+202E" in call.tool.summary()
+    assert call.tool.locations()[0].access == "run"

@@ -333,6 +333,10 @@ class ToolRegistry:
     def list(self) -> list[ToolSpec]:
         return [self._specs[name] for name in sorted(self._specs)]
 
+    def get_function_schemas(self, names: tuple[str, ...] | None = None) -> tuple[ToolSchema, ...]:
+        """Return the tool schemas for models, sorted by name; `names` restricts them to a mode's set."""
+        return tuple(spec.schema for spec in self.list() if names is None or spec.name in names)
+
     def find_nearest(self, name: str) -> tuple[str, ...]:
         """Find up to three tools with similar names. A tool of an MCP server is compared with that server's tools."""
         server, separator, _ = name.partition("__")
