@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ollm.system.sandbox import kernel
+from ollm.system.sandbox.levels import detect_level
 from ollm.system.sandbox.seccomp import CallFilter, build_box_filter, fail_with, has_any_bit, is_one_of
 from tests.system.sandbox.children import run_in_child
 
@@ -140,3 +141,13 @@ def test_a_rule_may_look_at_bits_and_values_of_an_argument() -> None:
     assert try_under(calls, lambda: os.open("/dev/null", os.O_RDONLY) > 0) == "True"
     assert try_under(calls, lambda: kernel.call("ioctl", 0, 2)) == f"errno {errno.EXDEV}"
     assert try_under(calls, lambda: kernel.call("ioctl", 0, 3)) != f"errno {errno.EXDEV}"
+
+
+def test_a_container_that_forbids_unshare_still_has_landlock() -> None:
+    if detect_level()[0] == "none":
+        pytest.skip("there is no Landlock here")
+    calls = CallFilter()
+    calls.add_rule(["unshare", "setns", "mount"], fail_with(errno.EPERM))
+    calls.add_rule(["clone"], fail_with(errno.EPERM), has_any_bit(0, kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS))
+    calls.add_rule(["clone3"], fail_with(errno.ENOSYS))
+    assert try_under(calls, lambda: detect_level()[0]) == "'landlock'"

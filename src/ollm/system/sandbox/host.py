@@ -112,7 +112,8 @@ class BoxedCommand:
             kernel.call("unshare", kernel.CLONE_NEWNS | CLONE_FS)
             mount_for_command(self._box)
         else:
-            kernel.call("unshare", CLONE_FS)
+            with suppress(PermissionError):  # some containers forbid it: no other command has this directory
+                kernel.call("unshare", CLONE_FS)
 
     def _change_directory(self) -> None:
         """Change directory by name, since the descriptor is from outside; check that it is the same directory."""
@@ -134,7 +135,8 @@ class BoxedCommand:
 
     def _run_command_thread(self, filtered: _thread.LockType | None = None) -> None:
         try:
-            kernel.call("unshare", CLONE_FS)
+            with suppress(PermissionError):
+                kernel.call("unshare", CLONE_FS)
             _keep_capabilities(0)
             reading = self._box.kind == "reading"
             loopback_without_mounts = self._box.network == "loopback" and not self._mounted
@@ -178,7 +180,9 @@ class BoxedCommand:
 
     def _serve_broker(self, terminal: int) -> None:
         box = self._box
-        os.umask(0)  # the caller's is applied
+        with suppress(PermissionError):
+            kernel.call("unshare", CLONE_FS)
+            os.umask(0)  # the caller's is applied
         private = list(TEMPORARY_PLACES) if self._mounted else [box.scratch, *PLAIN_DEVICES]
         reachable = [*box.list_writable(), *filter(None, private)]
         try:

@@ -22,15 +22,8 @@ from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, Places, find_
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 ACCELERATORS = ("dri", "kfd", "accel")
 RUN_KEPT = (
-    "current-system",
-    "booted-system",
-    "opengl-driver",
-    "opengl-driver-32",
-    "wrappers",
-    "systemd/resolve",
-    "NetworkManager",
-    "resolvconf",
-)
+    "current-system booted-system opengl-driver opengl-driver-32 wrappers systemd/resolve NetworkManager resolvconf"
+).split()
 LINKS = {
     "fd": "/proc/self/fd",
     "stdin": "/proc/self/fd/0",
