@@ -101,13 +101,16 @@ async function send(method, path, body, headers = {}, signal) {
   try {
     response = await fetch(path, { method, body: content, headers: makeHeaders({ ...json, ...headers }), signal, cache: "no-store" });
   } catch (error) {
-    throw new RequestError(0, "The daemon does not answer.", "Start it with `ollm web`; this page goes on by itself.");
+    throw makeAway();
   }
   if (response.ok) return response;
-  const problem = await response.json().catch(() => ({ detail: response.statusText, action: "" }));
+  const problem = await response.json().catch(() => ({}));
+  if (!problem.detail && response.status >= 500) throw makeAway(); // a proxy answers for a daemon that is away
   if (response.status === 401 && !/^.web.(login|pair|device)$/.test(path)) globalThis.dispatchEvent(new Event("ollm-logged-out"));
-  throw new RequestError(response.status, problem.detail, problem.action);
+  throw new RequestError(response.status, problem.detail || response.statusText || `The daemon refused this (${response.status}).`, problem.action);
 }
+
+const makeAway = () => new RequestError(0, "The daemon does not answer.", "Start it with `ollm web`; this page goes on by itself.");
 
 /** Events of a session, as the daemon sends them. @typedef {{type: string, sessionId: string, seq: number, [more: string]: any}} SessionEvent */
 

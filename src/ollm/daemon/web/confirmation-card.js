@@ -73,6 +73,7 @@ export class ConfirmationCard extends HTMLElement {
         await post(`/sessions/${this.sessionId}/confirmations/${this.question.correlationId}`, said);
       } catch (error) {
         if (!(error instanceof RequestError) || error.status !== 409) throw error;
+        if (error instanceof RequestError && error.status === 0) throw new Error("The daemon does not answer; your answer was not taken.");
       }
       this.dispatchEvent(new Event("answered", { bubbles: true }));
     });
