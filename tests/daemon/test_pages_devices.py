@@ -38,6 +38,51 @@ async def run_web(found: Daemon, *words: str) -> str:
 
 
 async def test_a_phone_is_paired_sends_answers_and_is_revoked(tmp_path: Path) -> None:
+async def tap_where_a_lasting_answer_could_come(page: Any) -> None:
+    """A second tap meets what the first one met, and the wider answers take none while they are new."""
+    posted: list[str] = []
+    page.on("request", lambda request: posted.append(request.url) if request.method == "POST" else None)
+    always, wide = page.locator("ollm-confirmation summary"), page.locator("ollm-confirmation .wider button")
+    before = await always.bounding_box()
+    place = before["x"] + before["width"] / 2, before["y"] + before["height"] / 2
+    for _ in range(2):
+        await page.touchscreen.tap(*place)
+    assert await page.locator("ollm-confirmation details[open]").count() == 0
+    await page.touchscreen.tap(*place)
+    after = await wide.first.bounding_box()
+    await page.touchscreen.tap(after["x"] + 9, after["y"] + 9)
+    assert abs((await always.bounding_box())["y"] - before["y"]) < 1, "the row keeps its place"
+    assert after["y"] + after["height"] < before["y"]
+    await wide.first.click(trial=True)  # takes a tap by and by
+    assert not [url for url in posted if "/confirmations/" in url]
+    await always.click()
+
+
+async def answer_while_the_daemon_is_away(page: Any) -> None:
+    await page.route("**/confirmations/*", lambda route: route.fulfill(status=502))
+    await page.click("ollm-confirmation button.primary")
+    await page.wait_for_selector(".toast >> text=The daemon does not answer; your answer was not taken.")
+    await page.unroute("**/confirmations/*")
+
+
+async def read_on_another(found: Daemon, browser: Any, public: str, session: str) -> None:
+    """A device that may only read is offered nothing else."""
+    context = await browser.new_context(user_agent=AGENT, **PHONE)
+    page = await context.new_page()
+    code = (await run_web(found, "--pair", "--read-only")).splitlines()[-1]
+    await page.goto(f"{public}/#pair={code}")
+    await page.wait_for_selector(".sessions li")
+    offers = "all => all.filter((one) => one.checkVisibility()).map((one) => one.title || one.textContent)"
+    assert not {"New", "Actions for hi"} & set(await page.eval_on_selector_all(".side button", offers))
+    await page.evaluate("address => { location.hash = address; }", f"#/session/{session}")
+    await page.wait_for_selector("ollm-confirmation >> text=This device may only read.")
+    assert await page.eval_on_selector_all("ollm-confirmation button, .rewind-here, ollm-composer *", offers) == []
+    await page.click(".bar [title='Snapshots and rewind']")
+    await page.wait_for_selector("ollm-snapshot-panel >> text=No snapshots yet.")
+    assert await page.eval_on_selector_all("ollm-snapshot-panel button", offers) == ["Close"]
+    await context.close()
+
+
     public = configure(tmp_path)
     async with daemon(tmp_path, ["Hello.", WRITE, "Written."]) as found, chromium() as browser:
         session = await found.open()

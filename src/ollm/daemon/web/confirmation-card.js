@@ -5,6 +5,7 @@ import { attempt } from "./toast.js";
 
 const VERDICTS = /** @type {Record<string, string>} */ ({ allow: "✓", ask: "?", deny: "✕" });
 const ALL_EDITS = "all file edits this session";
+const SETTLE_MS = 700;
 const EDIT_TOOLS = new Set(["edit_file", "write_file"]);
 
 /** The wider ways to say yes, grouped by the rule they add: its words, the rule, and each answer with what is sent. @param {any} details @returns {[string, string, [string, any][]][]} */
@@ -50,7 +51,7 @@ export class ConfirmationCard extends HTMLElement {
         "div",
         { class: "buttons answers" },
         h("button", { type: "button", class: "primary", onclick: () => (details.typed ? this.answerTyped() : void this.answer({ approved: true })) }, details.typed ? "Send" : "Yes"),
-        grants.length ? h("details", null, h("summary", null, "Always …"), isUnusual ? null : reason, ...grants.map((one) => this.makeGrant(one))) : null,
+        grants.length ? makeWider([isUnusual ? null : reason, ...grants.map((one) => this.makeGrant(one))]) : null,
         h("div", { class: "refuse" }, this.reason, h("button", { type: "button", onclick: () => void this.answer({ approved: false, reason: this.reason?.value ?? "" }) }, "No")),
       ),
     );
@@ -80,6 +81,18 @@ export class ConfirmationCard extends HTMLElement {
   }
 }
 customElements.define("ollm-confirmation", ConfirmationCard);
+
+/** Wider answers open above the row of buttons, which keeps its place, and take nothing while a second tap may follow the first. @param {(HTMLElement | null)[]} answers */
+function makeWider(answers) {
+  const wider = h("div", { class: "wider" }, answers);
+  let timer = 0;
+  const open = () => {
+    wider.inert = true;
+    clearTimeout(timer);
+    timer = setTimeout(() => (wider.inert = false), SETTLE_MS);
+  };
+  return [h("details", null, h("summary", { onclick: open }, "Always …")), wider];
+}
 
 /** What asks comes last, beside the buttons. @param {any[]} parts */
 function sortParts(parts) {
