@@ -5,6 +5,7 @@ import json
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.daemon.browser import PATIENCE_MS, chromium
 from tests.daemon.running import WRITE, Daemon, daemon
@@ -37,7 +38,6 @@ async def run_web(found: Daemon, *words: str) -> str:
     return out.decode()
 
 
-async def test_a_phone_is_paired_sends_answers_and_is_revoked(tmp_path: Path) -> None:
 async def tap_where_a_lasting_answer_could_come(page: Any) -> None:
     """A second tap meets what the first one met, and the wider answers take none while they are new."""
     posted: list[str] = []
@@ -83,6 +83,7 @@ async def read_on_another(found: Daemon, browser: Any, public: str, session: str
     await context.close()
 
 
+async def test_a_phone_is_paired_sends_answers_and_is_revoked(tmp_path: Path) -> None:
     public = configure(tmp_path)
     async with daemon(tmp_path, ["Hello.", WRITE, "Written."]) as found, chromium() as browser:
         session = await found.open()
@@ -111,6 +112,9 @@ async def read_on_another(found: Daemon, browser: Any, public: str, session: str
         box = await yes.bounding_box()
         assert box["height"] >= 40
         assert box["y"] > 844 / 2, "within reach of a thumb"
+        await tap_where_a_lasting_answer_could_come(page)
+        await answer_while_the_daemon_is_away(page)
+        await read_on_another(found, browser, public, session)
         await yes.click()
         await page.get_by_text("Written.").first.wait_for()
         record = (await found.ask("GET", f"/sessions/{session}")).json

@@ -1,5 +1,5 @@
 // The frame: logging in, the list of sessions beside the page that the address names.
-import { feed, forgetToken, hasToken, isPublic, isSessionId, logIn, pair, post, renew } from "./api.js";
+import { feed, forgetToken, hasToken, isPublic, isSessionId, logIn, pair, post, readRights, renew } from "./api.js";
 import { isNotifying, startAway, toggleNotifications } from "./away.js";
 import { makeBlank, makeMissingSession } from "./blank.js";
 import { fetchModules, fill, h, icon, ICON_URL, setTitle } from "./dom.js";
@@ -58,6 +58,7 @@ class App extends HTMLElement {
   }
 
   showFrame() {
+    this.classList.toggle("read-only", !!readRights().readOnly);
     this.banner = h("p", { class: "banner", role: "status", hidden: true }, "Connection to the daemon lost. Reconnecting…");
     this.main = h("main", { id: "main", tabIndex: -1 });
     fill(this, h("a", { class: "skip", href: "#main", onclick: (/** @type {Event} */ event) => (event.preventDefault(), this.main?.focus()) }, "Skip to the conversation"), this.banner, h("div", { class: "frame" }, this.makeSide(), this.main));

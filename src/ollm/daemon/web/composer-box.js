@@ -1,5 +1,5 @@
 // Where one types: text, files, what waits its turn, stop.
-import { post, readRights } from "./api.js";
+import { isDevice, post, readRights } from "./api.js";
 import { Completion, readCommand } from "./completion.js";
 import { fill, h, icon, iconButton } from "./dom.js";
 import { attempt, say } from "./toast.js";
@@ -25,7 +25,7 @@ export class Composer extends HTMLElement {
   connectedCallback() {
     if (this.children.length) return;
     this.hidden = !!readRights().readOnly;
-    this.field = h("textarea", { rows: 1, placeholder: "Message, / command, @ file, ! shell", "aria-label": "Message", oninput: () => this.grow(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.handleKey(event), onpaste: (/** @type {ClipboardEvent} */ event) => void this.addFiles(event.clipboardData?.files) });
+    this.field = h("textarea", { rows: 1, placeholder: `Message, / command, @ file${isDevice() ? "" : ", ! shell"}`, "aria-label": "Message", oninput: () => this.grow(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.handleKey(event), onpaste: (/** @type {ClipboardEvent} */ event) => void this.addFiles(event.clipboardData?.files) });
     this.picker = h("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files to attach", onchange: () => void this.addFiles(this.picker?.files) });
     this.waiting = h("ul", { class: "waiting", "aria-label": "Queued messages" });
     this.attached = h("ul", { class: "attached", "aria-label": "Attached files" });

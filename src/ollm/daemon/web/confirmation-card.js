@@ -47,7 +47,7 @@ export class ConfirmationCard extends HTMLElement {
       details.diff ? diff : null,
       details.typed ? h("div", { class: "refuse" }, this.typed) : null,
       isUnusual || !grants.length ? reason : null,
-      h(
+      readRights().readOnly ? h("p", { class: "meta" }, "This device may only read.") : h(
         "div",
         { class: "buttons answers" },
         h("button", { type: "button", class: "primary", onclick: () => (details.typed ? this.answerTyped() : void this.answer({ approved: true })) }, details.typed ? "Send" : "Yes"),
@@ -73,8 +73,8 @@ export class ConfirmationCard extends HTMLElement {
         if (said.text === ALL_EDITS) await post(`/sessions/${this.sessionId}/commands`, { name: "approval", arguments: "accept-edits" });
         await post(`/sessions/${this.sessionId}/confirmations/${this.question.correlationId}`, said);
       } catch (error) {
-        if (!(error instanceof RequestError) || error.status !== 409) throw error;
         if (error instanceof RequestError && error.status === 0) throw new Error("The daemon does not answer; your answer was not taken.");
+        if (!(error instanceof RequestError) || error.status !== 409) throw error;
       }
       this.dispatchEvent(new Event("answered", { bubbles: true }));
     });

@@ -1,5 +1,5 @@
 // What a person sends: a message, a slash command, or a shell command; and the replies.
-import { get, post, request } from "./api.js";
+import { get, isDevice, post, request } from "./api.js";
 import { listCommands, readCommand } from "./completion.js";
 import { Composer } from "./composer-box.js";
 import { h, iconButton, showCleanHtml } from "./dom.js";
@@ -84,7 +84,7 @@ async function runCommand(page, text, command) {
 async function showHelp(page, typed, all) {
   const rows = (/** @type {string[][]} */ lines) => h("table", { class: "rows" }, h("tbody", null, ...lines.map(([name, about]) => h("tr", null, h("td", null, h("code", null, name)), h("td", null, about)))));
   const commands = all ? await listCommands(page.workspace) : [];
-  showReply(page, typed, true, h("div", null, rows(KEYS), rows(commands.map((one) => [`/${one.name} ${one.usage}`, one.help]))));
+  showReply(page, typed, true, h("div", null, rows(isDevice() ? KEYS.filter(([key]) => key !== "!command") : KEYS), rows(commands.map((one) => [`/${one.name} ${one.usage}`, one.help]))));
 }
 
 /** @param {any} page @param {string} typed @param {boolean} ok @param {HTMLElement} shown */
