@@ -40,7 +40,8 @@ async def test_the_public_name_is_accepted_beside_loopback_and_no_other(tmp_path
             named = {name.replace("_", "-"): value for name, value in headers.items()}
             return (await found.ask("GET", path, url=url, headers={**bearer, **named})).status
 
-        assert await ask() == await ask(host=HOST) == await ask(host=HOST.upper()) == 200
+        assert await ask() == 200
+        assert await ask(host=HOST) == await ask(host=HOST.upper()) == 401, "the token is for this machine"
         assert await ask("/", host=HOST, origin=PUBLIC, sec_fetch_site="same-origin") == 200
         others = ("evil.example", f"{HOST}.evil.example", f"evil.{HOST}", f"{HOST}:{port}", f"{HOST}.", "10.0.0.1", "")
         for host in (*others, f"{HOST}@evil", f"{HOST}:443", "127.0.0.1", "0.0.0.0:1", f"127.0.0.1.nip.io:{port}"):
@@ -184,11 +185,18 @@ async def test_codes_cannot_be_guessed(tmp_path: Path) -> None:
         assert statuses == {403}
 
 
+def assert_local(refused: Any) -> None:
+    assert refused.status == 403
+    words = "Protected files, and commands outside the sandbox, are approved on the machine itself"
+    assert refused.json["detail"].startswith(words)
+
+
 async def test_what_a_device_may_do_follows_from_its_key(tmp_path: Path) -> None:
     port = configure(tmp_path)
     shell = Answer(calls=[("shell", {"command": "touch x", "outside": True, "why": "so"})])
     again = Answer(calls=[("write_file", {"path": "other.txt", "content": "x"})])
-    async with daemon(tmp_path, [WRITE, "done", again, "done", shell, "done"]) as found:
+    token = Answer(calls=[("read_file", {"path": str(tmp_path / ".ollm/run/token")})])
+    async with daemon(tmp_path, [WRITE, "done", again, "done", shell, "done", token, "done"]) as found:
         phone, reader, careful = (Phone(found, port) for _ in range(3))
         await phone.pair()
         await reader.pair(readOnly=True)
@@ -238,13 +246,17 @@ async def test_what_a_device_may_do_follows_from_its_key(tmp_path: Path) -> None
         assert (await phone.ask("POST", answer, {"approved": True, "scope": "session"})).status == 200
         await turn
         answer, turn = await ask_question(phone)
-        refused = await phone.ask("POST", answer, {"approved": True})
-        assert refused.json["detail"].startswith("A command outside the sandbox is approved on the machine itself")
+        assert_local(await phone.ask("POST", answer, {"approved": True}))
+        assert (await phone.ask("POST", answer, {"approved": False})).status == 200
+        await turn
+        answer, turn = await ask_question(phone)
+        assert_local(await phone.ask("POST", answer, {"approved": True}))
         assert (await phone.ask("POST", answer, {"approved": False})).status == 200
         await turn
         calls = (await found.ask("GET", place)).json["toolCalls"]
         assert [one["result"]["questions"][0]["answer"].rpartition(", ")[2] for one in calls] == [
             "answered from phone 3",
+            "answered from phone",
             "answered from phone",
             "answered from phone",
         ]

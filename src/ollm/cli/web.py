@@ -37,6 +37,8 @@ def web(context: click.Context, /, print_only: bool, pair: bool, **rights: Any) 
     Starts the daemon when it is not running. The link works once, within a minute, on this machine. Other devices are
     paired: see docs/remote.md.
     """
+    if any(rights.values()) and not pair:
+        raise UsageError("--name, --read-only and --no-grants are for a device that you pair.", action="Add --pair.")
     if context.invoked_subcommand:
         return
     try:
@@ -57,7 +59,7 @@ def show_code(rights: dict[str, Any]) -> None:
         import segno
 
         segno.make(code.url, error="l", micro=False).terminal(compact=True)
-    warn("Scan this, or open the address and type the code, within a minute:")
+    warn("open the address on the device and type the code, or scan the QR code, within a minute:")
     print(f"{code.url}\n{code.code}")
 
 

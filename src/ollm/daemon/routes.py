@@ -279,17 +279,19 @@ async def answer(held: DaemonSession, correlation_id: str, data: AnswerBody, dev
         raise NotFoundError(f"No question {correlation_id[:80]} in this session.")
     question = held.open_questions.get(correlation_id)
     if device and question and data.approved:
-        check_approval(device, question.details, data)
+        status = await held.conversation.status()
+        check_approval(device, question.details, data, status.sandbox)
     said = msgspec.structs.replace(data, device=device.name if device else "")
     if not await held.conversation.respond(correlation_id, said):
         raise BusyError("This question was already answered or withdrawn.")
     return Accepted(accepted=True)
 
 
-def check_approval(device: Device, details: ConfirmationDetails, data: AnswerBody) -> None:
-    """Raise DeniedError for a yes that this device may not give."""
-    if details.rule and (details.rule.layer, details.rule.text) == ("sandbox", "outside"):
-        require_local(device, "A command outside the sandbox is approved")
+def check_approval(device: Device, details: ConfirmationDetails, data: AnswerBody, level: str) -> None:
+    """Raise DeniedError for a yes that this device may not give. `level` is that of the sandbox."""
+    unboxed = details.command and level in ("", "none")
+    if unboxed or details.locked or (details.rule and details.rule.layer == "sandbox"):
+        require_local(device, "Protected files, and commands outside the sandbox, are approved")
     if device.no_grants and (data.scope != "once" or data.prefix or (data.text and not details.typed)):
         raise DeniedError(f"{device.name} may answer once, but set no rule.", action="Answer with a plain yes or no.")
 

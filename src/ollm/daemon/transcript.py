@@ -52,9 +52,11 @@ def read_transcript(
 ) -> TranscriptPage:
     """At most `limit` messages with numbers between `after` and `before`, oldest first."""
     files = process.session_files
-    older, session = load_older_messages(lambda page: files.read(session_id, page), before, limit)
-    calls = {call.id: call for call in session.tool_calls}
-    endings = {one.message_id: one for one in session.metadata.failed_turns or ()}
+    older, loaded = load_older_messages(lambda page: files.read(session_id, page), before, limit)
+    if loaded.partial and files.is_open(session_id):  # an answer under way: its events show it
+        older = [message for message in older if message.id <= loaded.last_number]
+    calls = {call.id: call for call in loaded.session.tool_calls}
+    endings = {one.message_id: one for one in loaded.session.metadata.failed_turns or ()}
     shown = [message for message in older[-limit:] if message.id > after]
     return TranscriptPage(
         last=older[-1].id if older else 0,

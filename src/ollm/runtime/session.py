@@ -29,8 +29,8 @@ def load_history_page(
     """Load the `limit` messages before number `before` (or the newest), oldest first, as JSON with `toolCalls`."""
     if limit < 1:
         return []
-    older, session = load_older_messages(read, before, limit)
-    calls = {call.id: call for call in session.tool_calls}
+    older, loaded = load_older_messages(read, before, limit)
+    calls = {call.id: call for call in loaded.session.tool_calls}
     found = []
     for message in older[-limit:]:
         shown = msgspec.to_builtins(message)
@@ -41,14 +41,14 @@ def load_history_page(
 
 def load_older_messages(
     read: Callable[[MessagePage], LoadedSession], before: int | None, limit: int
-) -> tuple[list[Message], Session]:
+) -> tuple[list[Message], LoadedSession]:
     """Load at least `limit` messages if there are as many: numbers between them may be missing."""
     count = limit
     while True:
         loaded = read(MessagePage(before, count))
         older = [message for message in loaded.session.messages if before is None or message.id < before]
         if len(older) >= limit or not loaded.skipped:
-            return older, loaded.session
+            return older, loaded
         count *= 4
 
 

@@ -255,4 +255,4 @@ def test_a_call_without_a_result_is_found_open_in_the_last_answer_alone(tmp_path
     assert [(one.id, one.name, one.status, one.message_id) for one in again.tool_calls] == [
         ("c1", "ls", "ok", 1), ("c2", "ls", "interrupted", 2), ("c3", "unknown", "interrupted", 2),
     ]  # fmt: skip
-    assert loaded.is_unfinished is False
+    assert not loaded.partial

@@ -39,10 +39,6 @@ class LoadedSession(Data, frozen=True):
     last_number: int = 0
     journal_good: int = 0
 
-    @property
-    def is_unfinished(self) -> bool:
-        return bool(self.partial)
-
 
 class SessionStream:
     """A session read entry by entry, on demand and without keeping entries.

@@ -163,7 +163,7 @@ def make_current_head(head: JsonObject, session: Session) -> JsonObject:
 def _finish_interrupted(writer: SessionWriter, loaded: LoadedSession, clock: Clock) -> LoadedSession:
     """Record as interrupted what the crash left open, and return the session with it."""
     session, at = loaded.session, format_stamp(clock())
-    if loaded.is_unfinished:
+    if loaded.partial:
         writer.record_message(at, session.messages[-1], 0)
     calls = [mark_interrupted(call) if call.status == "running" else call for call in session.tool_calls]
     changed = [call for call, before in zip(calls, session.tool_calls, strict=True) if call is not before]
