@@ -26,6 +26,8 @@ async def test_after_a_kill_in_mid_answer_everything_said_is_there_and_goes_on(t
             async for event in events:
                 if event["type"] == "text-delta" and "six" in event["text"]:
                     break
+            shown = (await found.ask("GET", f"/sessions/{session}/transcript?limit=9")).json
+            assert [one["role"] for one in shown["messages"]] == ["user"], "the events show the answer under way"
             await found.end(signal.SIGKILL)
 
         await found.start()

@@ -27,9 +27,9 @@ T = TypeVar("T")
 @click.option(
     "--pair", is_flag=True, help="Pair a device: print a code for daemon.publicUrl, good once and for a minute."
 )
-@click.option("--name", default="", help="With --pair: name of the device (default: phone or browser).")
-@click.option("--read-only", is_flag=True, help="With --pair: the device may read, and send nothing.")
-@click.option("--no-grants", is_flag=True, help="With --pair: its answers count once and set no rule.")
+@click.option("--name", default="", help="Pair a device of this name (default: phone or browser).")
+@click.option("--read-only", is_flag=True, help="Pair a device that may read, and send nothing.")
+@click.option("--no-grants", is_flag=True, help="Pair a device whose answers count once and set no rule.")
 @click.pass_context
 def web(context: click.Context, /, print_only: bool, pair: bool, **rights: Any) -> None:
     """Open your sessions in a browser.
@@ -37,15 +37,13 @@ def web(context: click.Context, /, print_only: bool, pair: bool, **rights: Any) 
     Starts the daemon when it is not running. The link works once, within a minute, on this machine. Other devices are
     paired: see docs/remote.md.
     """
-    if any(rights.values()) and not pair:
-        raise UsageError("--name, --read-only and --no-grants are for a device that you pair.", action="Add --pair.")
     if context.invoked_subcommand:
         return
     try:
         import uvicorn  # noqa: F401 - the daemon's own process needs it; say so here
     except ImportError as error:
         raise UsageError("The pages need extra packages.", action=describe_extra_install("daemon")) from error
-    if pair:
+    if pair or any(rights.values()):
         show_code(rights)
         return
     url = request("POST", "/web/ticket", LinkReply).url

@@ -279,8 +279,7 @@ async def answer(held: DaemonSession, correlation_id: str, data: AnswerBody, dev
         raise NotFoundError(f"No question {correlation_id[:80]} in this session.")
     question = held.open_questions.get(correlation_id)
     if device and question and data.approved:
-        status = await held.conversation.status()
-        check_approval(device, question.details, data, status.sandbox)
+        check_approval(device, question.details, data, (await held.conversation.status()).sandbox)
     said = msgspec.structs.replace(data, device=device.name if device else "")
     if not await held.conversation.respond(correlation_id, said):
         raise BusyError("This question was already answered or withdrawn.")

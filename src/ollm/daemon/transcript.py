@@ -53,8 +53,9 @@ def read_transcript(
     """At most `limit` messages with numbers between `after` and `before`, oldest first."""
     files = process.session_files
     older, loaded = load_older_messages(lambda page: files.read(session_id, page), before, limit)
-    if loaded.partial and files.is_open(session_id):  # an answer under way: its events show it
-        older = [message for message in older if message.id <= loaded.last_number]
+    older = [  # without an answer under way, which the events of its turn show
+        one for one in older if one.id <= loaded.last_number or not (loaded.partial and files.is_open(session_id))
+    ]
     calls = {call.id: call for call in loaded.session.tool_calls}
     endings = {one.message_id: one for one in loaded.session.metadata.failed_turns or ()}
     shown = [message for message in older[-limit:] if message.id > after]
