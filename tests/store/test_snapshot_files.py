@@ -297,7 +297,7 @@ def test_the_lines_of_a_session_are_kept_in_order_and_a_torn_one_is_left_out(tmp
     assert objects.read_lines("s") == [b"a", b"b"]
     objects.append_line("r", b"x")
     assert objects.list_sessions() == ["r", "s"]
-    assert objects.find_beat("s") == objects.sessions / "s.alive"
+    assert objects.find_held_file("s") == objects.sessions / "s.alive"
 
 
 def test_growth_is_counted_once_and_throwing_away_counts_as_another_generation(tmp_path: Path) -> None:

@@ -162,8 +162,8 @@ class FileObjects:
         replace_file(self._state, msgspec.json.encode(state), durable=False)
         return state
 
-    def find_beat(self, session_id: str) -> Path:
-        """Return the path of the file that a session touches while it changes files."""
+    def find_held_file(self, session_id: str) -> Path:
+        """Return the path of the file that a session keeps locked while it changes files."""
         return self.sessions / f"{session_id}.alive"
 
     def list_sessions(self) -> list[str]:
@@ -196,7 +196,7 @@ class FileObjects:
 
     def remove_session(self, session_id: str) -> bool:
         """Delete a session's list and return True if there was one."""
-        self.find_beat(session_id).unlink(missing_ok=True)
+        self.find_held_file(session_id).unlink(missing_ok=True)
         try:
             (self.sessions / f"{session_id}.jsonl").unlink()
         except FileNotFoundError:

@@ -240,26 +240,21 @@ async def test_what_was_changed_by_hand_after_a_turn_was_killed_stays(tmp_path: 
         async with asyncio.timeout(60):
             while (runner.workspace / "b.txt").read_text() != "model\n":
                 await asyncio.sleep(0.02)
-            changed = (runner.workspace / "b.txt").stat().st_ctime_ns
-            while next(runner.home.glob("checkpoints/*/sessions/*.alive")).stat().st_mtime_ns <= changed:
-                await asyncio.sleep(0.02)
         process.kill()
         await process.wait()
-        await asyncio.sleep(0.02)  # the clock of files moves in steps
         for name in ("b.txt", "c.txt", "mine.txt"):
             (runner.workspace / name).write_text("by hand\n")
         (runner.workspace / "wait").unlink()
         done = await runner.run("sessions", "rewind", "--to", "1", "--files", "--json")
+        kept = read_files(runner.workspace)
+        forced = await runner.run("sessions", "rewind", "--to", "1", "--files", "--force", "--json")
 
     outcome = json.loads(done.out)
-    assert (done.code, [one["path"] for one in outcome["files"]]) == (1, ["a.txt"])
-    assert sorted(one["path"] for one in outcome["skipped"]) == ["b.txt", "c.txt", "mine.txt", "wait"]
-    assert read_files(runner.workspace) == {
-        "a.txt": "old\n",
-        "b.txt": "by hand\n",
-        "c.txt": "by hand\n",
-        "mine.txt": "by hand\n",
-    }
+    assert (done.code, outcome["files"]) == (1, [])
+    assert sorted(one["path"] for one in outcome["skipped"]) == ["a.txt", "b.txt", "c.txt", "mine.txt", "wait"]
+    assert kept == {"a.txt": "model\n", **dict.fromkeys(("b.txt", "c.txt", "mine.txt"), "by hand\n")}
+    assert forced.code == 0
+    assert read_files(runner.workspace) == dict.fromkeys(("a.txt", "b.txt", "c.txt", "wait"), "old\n")
 
 
 async def test_names_that_are_no_text_are_shown_and_come_back(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def make_section(
         except OllmError as error:
             note, diffs = f"What changed is not known any more: {error}", []
         if any(one.cut_off for one in records) and record.kind == "turn":
-            note = note or "The turn was cut off; what changed at that moment or later is not shown."
+            note = note or "The turn was cut off, so it is not known what its last step changed."
     return DiffSection(message_id=last, kind=record.kind, title=title, diffs=diffs, note=note)
 
 

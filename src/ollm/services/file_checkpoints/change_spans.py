@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,11 @@ from ollm.services.file_checkpoints.records import (
     CheckpointRecord,
     CheckpointRecords,
     EditorChange,
-    Heartbeat,
     RecordKind,
     drop_old_places,
     drop_old_records,
-    read_last_beat,
+    hold_file,
+    is_held,
 )
 from ollm.services.file_checkpoints.restore import RestoreJournal, is_done, list_changes, open_below, peek_journal
 from ollm.services.file_checkpoints.tree import (
@@ -33,10 +32,8 @@ from ollm.services.file_checkpoints.tree import (
     RestorePlan,
     TreeEntry,
     apply_changes,
-    compare_trees,
     decode_tree,
     keep_mode,
-    list_parents,
 )
 from ollm.store.file_objects import FileObjects
 from ollm.system.beneath import LinkFound
@@ -88,12 +85,11 @@ def _read_file(objects: FileObjects, root: Path, path: str, max_file_bytes: int)
 
 
 class EndFinder:
-    """Fills in missing ends. `now` is the current tree; `journal` is a restore in progress or interrupted."""
+    """Fills in missing ends. `journal` is a restore in progress or interrupted."""
 
-    def __init__(self, root: Path, objects: FileObjects, now: bytes, journal: RestoreJournal | None) -> None:
+    def __init__(self, root: Path, objects: FileObjects, journal: RestoreJournal | None) -> None:
         self._root = root
         self._objects = objects
-        self._now = now
         self._journal = journal
 
     def complete(self, session_id: str, records: list[CheckpointRecord]) -> list[CheckpointRecord]:
@@ -111,16 +107,12 @@ class EndFinder:
             return self._end(record, apply_changes(self._objects, begin, self._find_restored(session_id, record)))
         if following is not None and following.begin:  # its end was not looked for when the next one began
             return replace(record, end=following.begin)
-        alive_until = read_last_beat(self._objects.find_beat(session_id))
-        if alive_until is None:
+        if is_held(self._objects.find_held_file(session_id)):
             return record
-        found = compare_trees(self._objects, begin, self._now)
-        changes = [change for change in found if not record.named or change.path in record.named]
-        tree = apply_changes(self._objects, begin, self._filter_older(changes, alive_until))
-        return self._end(record, tree, format_stamp(datetime.fromtimestamp(alive_until / 1e9, UTC)))
+        return self._end(record, begin)  # nobody knows what the killed process did, and what others did after it
 
-    def _end(self, record: CheckpointRecord, tree: bytes, stamp: str = "") -> CheckpointRecord:
-        return replace(record, end=tree.hex(), ended=max(stamp, record.started), cut_off=True)
+    def _end(self, record: CheckpointRecord, tree: bytes) -> CheckpointRecord:
+        return replace(record, end=tree.hex(), ended=record.started, cut_off=True)
 
     def _find_restored(self, session_id: str, record: CheckpointRecord) -> list[PathChange]:
         """Find the finished steps of a restore. A restore without a journal has not started."""
@@ -128,46 +120,6 @@ class EndFinder:
         if journal is None or (journal.session_id, journal.number) != (session_id, record.number):
             return []
         return [step for step in list_changes(journal) if is_done(self._root, step)]
-
-    def _filter_older(self, changes: Iterable[PathChange], moment: int) -> list[PathChange]:
-        """Keep the changes made before a moment, judged by ctime, which cannot be set."""
-        found = list(changes)
-        new = {change.path for change in found if change.before is None}
-        return [change for change in found if self._is_older(change, new, moment)]
-
-    def _is_older(self, change: PathChange, new: set[str], moment: int) -> bool:
-        above = list_parents(change.path)
-        if change.after is None:  # what is gone shows in the times of the directory it was in
-            return _is_unchanged_since(self._root, above, moment)
-        if not _is_before(_stat_or_none(self._root / change.path), moment):
-            return False
-        return all(self._is_in_place(folder, folder in new, moment) for folder in above)
-
-    def _is_in_place(self, folder: str, new: bool, moment: int) -> bool:
-        """Return True if a directory was not moved here later, which the times of its contents would not show."""
-        status = _stat_or_none(self._root / folder)
-        if status is None or _is_before(status, moment):
-            return status is not None
-        return not new and status.st_ctime_ns == status.st_mtime_ns  # only a name came or went
-
-
-def _is_unchanged_since(root: Path, folders: list[str], moment: int) -> bool:
-    """Check the nearest directory that exists."""
-    for folder in reversed(folders):
-        if (status := _stat_or_none(root / folder)) is not None:
-            return _is_before(status, moment)
-    return _is_before(_stat_or_none(root), moment)
-
-
-def _stat_or_none(path: Path) -> os.stat_result | None:
-    try:
-        return os.lstat(path)
-    except OSError:
-        return None
-
-
-def _is_before(status: os.stat_result | None, moment: int) -> bool:
-    return status is not None and status.st_ctime_ns <= moment
 
 
 class ChangeSpans:
@@ -187,7 +139,7 @@ class ChangeSpans:
         self._clock = clock
         self._open: tuple[str, CheckpointRecord] | None = None
         self._newest: tuple[str, CheckpointRecord] | None = None  # the last that ended, with its session
-        self._heartbeat: Heartbeat | None = None
+        self._held: int | None = None
         self._cleaned = False
 
     @property
@@ -216,15 +168,16 @@ class ChangeSpans:
             if record is None:
                 record = self._add_record(session_id, message_id, kind, names=names)
         self._open = session_id, record
-        self._heartbeat = Heartbeat(self.objects.find_beat(session_id))
+        self._held = hold_file(self.objects.find_held_file(session_id))
         return record
 
     def end(self) -> CheckpointRecord | None:
         """Save the state after the changes. Returns None if no record is open."""
         if self._open is None:
             return None
-        if self._heartbeat:
-            self._heartbeat.stop()
+        held, self._held = self._held, None
+        if held is not None:
+            os.close(held)
         with self.objects.hold_lock():
             return self._end()
 
@@ -254,7 +207,7 @@ class ChangeSpans:
     ) -> CheckpointRecord:
         """Add a record that begins with the current files. The caller holds the lock."""
         tree = self._trees.take(plan.target if plan else None)
-        self._end_cut_off(CheckpointRecords(self.objects, session_id), tree.digest)
+        self._end_cut_off(CheckpointRecords(self.objects, session_id))
         return self._write_record(
             session_id,
             kind=kind,
@@ -296,10 +249,10 @@ class ChangeSpans:
         self.objects.save_growth()
         return renewed
 
-    def _end_cut_off(self, records: CheckpointRecords, now: bytes) -> None:
-        """Complete the records of interrupted turns before the next one starts, while their traces are fresh."""
+    def _end_cut_off(self, records: CheckpointRecords) -> None:
+        """Complete the records of interrupted turns before the next one starts."""
         known = records.load()
-        ends = EndFinder(self.root, self.objects, now, peek_journal(self.objects))
+        ends = EndFinder(self.root, self.objects, peek_journal(self.objects))
         for before, after in zip(known, ends.complete(records.session_id, known), strict=True):
             if before is not after:
                 records.add(after)

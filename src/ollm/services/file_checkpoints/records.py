@@ -1,10 +1,9 @@
-"""A session's list of checkpoints, its heartbeat, and the removal of old checkpoints."""
+"""A session's list of checkpoints, the file it holds meanwhile, and the removal of old checkpoints."""
 
 from __future__ import annotations
 
-import contextlib
+import fcntl
 import os
-import threading
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -51,7 +50,7 @@ class CheckpointRecord(Data, frozen=True):
     uncovered: int = 0
     in_editor: tuple[EditorChange, ...] = ()
     named: tuple[str, ...] = ()  # it changes these files and no others
-    cut_off: bool = False  # the process did not take the end: it is what is known to have been done
+    cut_off: bool = False  # the process was killed, so it is not known what it changed
 
     @property
     def has_trees(self) -> bool:
@@ -189,59 +188,25 @@ class CheckpointEraser:
                 raise StorageError(f"Cannot remove the checkpoints in {place}: {error.strerror}.") from error
 
 
-BEAT_SECONDS = 0.1
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-class Heartbeat:
-    """Locks a file and touches it regularly. If the file cannot be created, there is no heartbeat."""
-
-    def __init__(self, path: Path) -> None:
-        self._descriptor: int | None = None
-        self._stopped = threading.Event()
-        self._lock = threading.Lock()
-        with contextlib.suppress(OSError):
-            self._descriptor = os.open(path, _FLAGS | os.O_CREAT, FILE_MODE)
-            _hold_lock(self._descriptor)
-            self._beat()
-            threading.Thread(target=self._run, name="heartbeat", daemon=True).start()
-
-    def stop(self) -> None:
-        self._stopped.set()
-        with self._lock:
-            descriptor, self._descriptor = self._descriptor, None
-            if descriptor is not None:
-                with contextlib.suppress(OSError):
-                    os.utime(descriptor)
-                os.close(descriptor)
-
-    def _run(self) -> None:
-        while not self._stopped.wait(BEAT_SECONDS):
-            with contextlib.suppress(OSError):
-                self._beat()
-
-    def _beat(self) -> None:
-        with self._lock:  # a number that was closed may be another file's
-            if self._descriptor is not None:
-                os.utime(self._descriptor)
+def hold_file(path: Path) -> int | None:
+    """Lock a file for as long as its descriptor is open. Returns None if that is not possible."""
+    with suppress(OSError):
+        descriptor = os.open(path, _FLAGS | os.O_CREAT, FILE_MODE)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+    return None
 
 
-def read_last_beat(path: Path) -> int | None:
-    """Return the time of the last beat in nanoseconds, 0 if there was none, or None while it still beats."""
-    try:
-        descriptor = os.open(path, _FLAGS)
-    except OSError:
-        return 0
-    try:
-        _hold_lock(descriptor)
-        return os.fstat(descriptor).st_mtime_ns
-    except BlockingIOError:
-        return None
-    finally:
+def is_held(path: Path) -> bool:
+    """Return True if a process that is alive has locked the file."""
+    if path.exists() and (descriptor := hold_file(path)) is not None:
         os.close(descriptor)
-
-
-def _hold_lock(descriptor: int) -> None:
-    import fcntl
-
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return False
+    return path.exists()

@@ -68,7 +68,7 @@ class CheckpointView:
         self._root = root
         self._objects = objects
         self._now = now
-        self._ends = EndFinder(root, objects, now.digest, peek_journal(objects))
+        self._ends = EndFinder(root, objects, peek_journal(objects))
 
     def list_records(self, session_id: str) -> list[CheckpointRecord]:
         """List the records, with the ends of interrupted ones filled in. A running record has no end."""
