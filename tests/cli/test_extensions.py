@@ -195,26 +195,6 @@ def test_links_and_submodules_are_not_installed(inside: Inside) -> None:
     assert not (inside.home / "extensions").exists()
 
 
-def test_a_catalogue_names_extensions(inside: Inside) -> None:
-    repository = make_repository(inside.home.parent)
-    file = inside.workspace / "list.json"
-    entry = {"name": "helper", "description": "Helps.", "url": f"file://{repository}", "ref": "main"}
-    file.write_text(json.dumps({"extensions": [entry]}))
-
-    assert inside.read_json("extensions", "list", "--catalogue", "list.json") == [entry]
-    assert "Did you mean helper?" in inside.fail("extensions", "install", "helpr", "--catalogue", "list.json", code=2)
-    assert "installed" in inside.read("extensions", "install", "helper", "--catalogue", "list.json", "--yes")
-    others = [{"name": "x", "url": "ext::sh"}, {"name": "y"}, {**entry, "name": "other"}]
-    file.write_text(json.dumps({"extensions": [*others, entry], "version": 1}))
-    done = inside.run("extensions", "list", "--catalogue", "list.json", "--json")
-    assert [one["name"] for one in json.loads(done.out)] == ["other", "helper"]
-    assert "extension 1 cannot be installed: Unsupported address ext::sh" in done.err
-    install = ("extensions", "install", "other", "--catalogue", "list.json", "--force", "--yes")
-    assert "an extension named helper" in inside.fail(*install, code=2)
-    file.write_text("[]")
-    assert "is not a catalogue" in inside.fail("extensions", "list", "--catalogue", "list.json", code=2)
-
-
 async def test_commands_and_hooks_of_an_extension_work(tmp_path: Path) -> None:
     async with running(tmp_path, [Answer(calls=[("ls", {})]), "Hello."]) as runner:
         added = await runner.run("extensions", "add", str(make_repository(tmp_path)), "--yes")

@@ -189,7 +189,7 @@ def test_what_remains_is_allowed_or_matches_no_deny_pattern(
 def test_configured_rules_add_to_the_built_in_ones() -> None:
     service = EnvironmentSanitizationService(
         EnvironmentSettings(
-            allow_list=("MY_TOKEN", "CI_*"), deny_patterns=("INTERNAL_*", "CI_HOST", "{LEFT,RIGHT}_SIDE", "X[0-9]")
+            allow_list=("MY_TOKEN", "CI_*"), deny_patterns=("INTERNAL_*", "CI_HOST", "?EFT_SIDE", "X[0-9]", "Y[!0-9]")
         )
     )
     environment = {
@@ -198,7 +198,7 @@ def test_configured_rules_add_to_the_built_in_ones() -> None:
         "ci_host": "1",
         "INTERNAL_HOST": "h",
         "Left_Side": "1",
-        "RIGHT_SIDE": "1",
+        "Y_": "1",
         "X1": "1",
         "XY": "1",
         "OTHER_TOKEN": "1",
@@ -209,7 +209,7 @@ def test_configured_rules_add_to_the_built_in_ones() -> None:
 
 
 @covers("S10.5", "D628", "D350")
-@pytest.mark.parametrize("bad", ["[A-", "{A,B", "A}", "", " ", "A=B", "A\nB", "[", "{a,b}" * 12])
+@pytest.mark.parametrize("bad", ["[A-", "{A,B}", "A}", "", " ", "A=B", "A\nB", "["])
 def test_a_bad_pattern_is_skipped_and_said_while_the_rest_stands(bad: str) -> None:
     service = EnvironmentSanitizationService()
 

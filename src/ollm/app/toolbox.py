@@ -198,7 +198,7 @@ class Toolbox(ToolNeeds):
         from ollm.runtime.small_models.project_files import ProjectFiles
 
         context = ToolContext(boundary=self.scope.boundary, settings=self.process.settings.tools)
-        return ProjectFiles(context, self.policy, self.edits, self.discovery, lambda: self.code_map)
+        return ProjectFiles(context, self.policy, self.edits, self.discovery)
 
     def create_dispatch(self, state: ConversationState) -> Dispatch:
         from ollm.runtime.calls.dispatch import Dispatch

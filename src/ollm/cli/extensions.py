@@ -18,13 +18,10 @@ from ollm.cli.options import confirm_or_fail, format_table, json_option, print_r
 from ollm.config.change import set_setting
 from ollm.domain.errors import OllmError, UsageError
 from ollm.extensions.git_source import (
-    CatalogueEntry,
     GitSource,
     compare_files,
     fetch_source,
-    find_entry,
     parse_source,
-    read_catalogue,
 )
 from ollm.extensions.install import (
     SOURCE_FILE,
@@ -46,22 +43,13 @@ def extensions() -> None:
     """List, install, update, remove, enable and disable extensions."""
 
 
-catalogue_option = click.option("--catalogue", metavar="FILE|URL", help="JSON file that lists extensions.")
-
-
 @extensions.command("list")
-@catalogue_option
 @json_option
-def list_extensions(catalogue: str | None, as_json: bool) -> None:
-    """List the installed extensions, or those of a catalogue.
+def list_extensions(as_json: bool) -> None:
+    """List the installed extensions.
 
     In ~/.ollm/extensions and among installed packages; none of them is loaded.
     """
-    if catalogue:
-        entries = _read_catalogue(catalogue)
-        listed = format_table(("EXTENSION", "FROM", "DESCRIPTION"), ((e.name, e, e.description) for e in entries))
-        print_result(entries, listed, as_json=as_json)
-        return
     process = ProcessScope()
     enabled = process.settings.extensions.enabled
     found, problems = _find_extensions(process)
@@ -85,26 +73,22 @@ def list_extensions(catalogue: str | None, as_json: bool) -> None:
 
 
 @extensions.command()
-@click.argument("source", metavar="DIRECTORY|URL[@REF]|NAME")
+@click.argument("source", metavar="DIRECTORY|URL[@REF]")
 @click.option("--path", default="", metavar="DIR", help="Folder of the extension inside the repository.")
-@catalogue_option
 @click.option("--force", is_flag=True, help="Replace an existing extension.")
 @yes_option
-def install(source: str, path: str, catalogue: str | None, force: bool, yes: bool) -> None:
+def install(source: str, path: str, force: bool, yes: bool) -> None:
     """Install an extension from a directory or a git repository.
 
     Shows what the extension can do, then copies it to ~/.ollm/extensions. URL is https://, ssh://, file:/// or
-    USER@HOST:PATH; REF is a branch, a tag or a commit. NAME is an extension of the catalogue.
+    USER@HOST:PATH; REF is a branch, a tag or a commit.
     """
     process = ProcessScope()
-    origin = find_entry(_read_catalogue(catalogue), source) if catalogue else parse_source(source, path)
-    with _open_source(process, origin, Path(source)) as (folder, fetched):
+    with _open_source(process, parse_source(source, path), Path(source)) as (folder, fetched):
         if fetched and not (folder / MANIFEST_FILE).exists():
             action = f"Name the folder that has an {MANIFEST_FILE} with --path."
             raise UsageError(f"{fetched} contains no extension.", action=action)
         manifest = read_manifest(folder)
-        if catalogue and manifest.name != source:
-            raise UsageError(f"The catalogue's {source} is an extension named {manifest.name}. Nothing was installed.")
         if fetched:
             print(make_printable(f"{fetched}:"), file=sys.stderr)
         _print_abilities(manifest)
@@ -121,13 +105,6 @@ def install(source: str, path: str, catalogue: str | None, force: bool, yes: boo
 
 
 extensions.add_command(install, "add")
-
-
-def _read_catalogue(place: str) -> list[CatalogueEntry]:
-    entries, problems = read_catalogue(place)
-    for problem in problems:
-        warn(make_printable(problem))
-    return entries
 
 
 @contextmanager

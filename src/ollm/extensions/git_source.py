@@ -1,4 +1,4 @@
-"""Extensions from git repositories: addresses, one commit fetched as plain files, and catalogues of addresses.
+"""Extensions from git repositories: addresses, and one commit fetched as plain files.
 
 Git only transfers objects. Files are read from its object store and never checked out, so that no hook, filter,
 submodule or setting of a repository runs.
@@ -15,17 +15,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.errors import UsageError
 from ollm.domain.struct import SparseData
-from ollm.domain.text import suggest_names
-from ollm.system.atomic import read_small_file
 from ollm.system.git_commands import run_git
 from ollm.system.sandbox.confined import add_settings, make_helper_environment
 
 MAX_FILES = 2_000
 MAX_BYTES = 20 * 1024 * 1024
-MAX_CATALOGUE_BYTES = 4 * 1024 * 1024
-DOWNLOAD_TIMEOUT_SECONDS = 30
 _HOST = r"[A-Za-z0-9\[][^/\s]*"
 _ADDRESS = re.compile(
     rf"((?:https://{_HOST}/|ssh://{_HOST}/|file:///|[A-Za-z0-9][\w.-]*@[A-Za-z0-9][\w.-]*:)[^-\s]\S*?)(?:(?<!/)@([^@\s]*))?"
@@ -47,17 +43,6 @@ class GitSource(SparseData, frozen=True):
     def __str__(self) -> str:
         place = f" in {self.path}" if self.path else ""
         return f"{self.url}@{self.ref}{place}" + (f" (commit {self.commit[:12]})" if self.commit else "")
-
-
-class CatalogueEntry(GitSource, frozen=True, kw_only=True):
-    """One extension of a catalogue."""
-
-    name: str
-    description: str = ""
-
-
-class ExtensionCatalogue(SparseData, frozen=True):
-    extensions: tuple[msgspec.Raw, ...]
 
 
 def parse_source(text: str, path: str = "") -> GitSource | None:
@@ -148,52 +133,3 @@ def compare_files(old: Path, new: Path, ignored: str) -> tuple[list[str], list[s
 def _list_files(folder: Path) -> dict[str, Path]:
     found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return {str(PurePosixPath(path.relative_to(folder))): path for path in found}
-
-
-def read_catalogue(place: str) -> tuple[list[CatalogueEntry], list[str]]:
-    """Read a catalogue from a file or an address. Returns the entries that can be handed to git, and what is wrong with
-    the others."""
-    try:
-        remote = re.match(r"https?://", place)
-        data = _download(place) if remote else read_small_file(Path(place).expanduser(), MAX_CATALOGUE_BYTES)
-        found = msgspec.json.decode(data, type=ExtensionCatalogue).extensions
-    except OSError as error:
-        raise UsageError(f"Cannot read {place}: {error.strerror or error}.") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        action = 'Expected {"extensions": [{"name": …, "description": …, "url": …}]}.'
-        raise UsageError(f"{place} is not a catalogue: {error}.", action=action) from error
-    entries, problems = [], []
-    for number, raw in enumerate(found, start=1):
-        try:
-            entry = msgspec.json.decode(raw, type=CatalogueEntry)
-            check_source(entry)
-            entries.append(entry)
-        except (msgspec.DecodeError, UsageError) as error:
-            problems.append(f"{place}: extension {number} cannot be installed: {error}")
-    return entries, problems
-
-
-def find_entry(catalogue: list[CatalogueEntry], name: str) -> GitSource:
-    """Find an extension by its name. Raises UsageError with the nearest names."""
-    for one in catalogue:
-        if one.name == name:
-            return GitSource(url=one.url, ref=one.ref, path=one.path)
-    near = suggest_names(name, [one.name for one in catalogue])
-    raise UsageError(f"The catalogue has no {name}.", action=f"Did you mean {near[0]}?" if near else "")
-
-
-def _download(url: str) -> bytes:
-    import httpx2
-
-    data = b""
-    try:
-        with httpx2.stream("GET", url, follow_redirects=True, timeout=DOWNLOAD_TIMEOUT_SECONDS) as response:
-            if response.status_code != httpx2.codes.OK:
-                raise OllmError(f"Cannot read {url}: the server returned {response.status_code}.")
-            for block in response.iter_bytes():
-                data += block
-                if len(data) > MAX_CATALOGUE_BYTES:
-                    raise UsageError(f"{url} is larger than {MAX_CATALOGUE_BYTES // 2**20} MiB.")
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise OllmError(f"Cannot read {url}: {error or type(error).__name__}.") from error
-    return data

@@ -39,6 +39,7 @@ HARMLESS_NAMES = ("SSH_AUTH_SOCK", "XAUTHORITY", "PWD", "OLDPWD")
 SHELL_CODE_RULE = "it is code or settings for every shell that is started"
 _WORD_ENDS = re.compile(r"[^A-Z0-9]+")
 _RANDOM_VALUE = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9+/=_-]{16,}")
+_CLOSED_SETS = re.compile(r"(?:[^\[]|\[[!^]?.[^\]]*\])*")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -149,8 +150,8 @@ class _NamePatterns:
 def _make_test(pattern: str) -> Callable[[str], object]:
     """Make a test of upper-case names. Most patterns are simple enough to be compared as text."""
     text = pattern.strip("*")
-    if any(letter in "*?[{}" for letter in text):
-        return re.compile(_translate_glob(pattern)).fullmatch
+    if any(letter in "*?[" for letter in text):
+        return re.compile(fnmatch.translate(pattern.replace("[^", "[!"))).match
     if pattern.startswith("*"):
         return lambda name: text in name if pattern.endswith("*") else name.endswith(text)
     return lambda name: name.startswith(text) if pattern.endswith("*") else name == text
@@ -185,30 +186,6 @@ def _split_usable(patterns: Sequence[str]) -> tuple[list[str], list[str]]:
 def _find_trouble(pattern: str) -> str | None:
     if not pattern.strip() or "=" in pattern or not pattern.isprintable():
         return "not a valid variable name"
-    try:
-        re.compile(_translate_glob(pattern))
-    except (re.error, ValueError) as error:
-        return str(error)
-    return None
-
-
-def _translate_glob(pattern: str) -> str:
-    """Translate a glob (`*`, `?`, `[a-z]`, `[!a-z]`, `{one,two}`) to a regex without capturing groups."""
-    if "[" in pattern and not re.fullmatch(r"(?:[^\[]|\[[!^]?.[^\]]*\])*", pattern):
-        raise ValueError("a [ is not closed")
-    return "|".join(fnmatch.translate(plain.replace("[^", "[!")) for plain in _expand_braces(pattern))
-
-
-def _expand_braces(pattern: str) -> list[str]:
-    before, brace, rest = pattern.partition("{")
-    if not brace:
-        if "}" in pattern:
-            raise ValueError("a } is not opened")
-        return [pattern]
-    choices, closed, after = rest.partition("}")
-    if not closed or "{" in choices:
-        raise ValueError("a { is not closed")
-    endings = _expand_braces(after)
-    if len(endings) > 64:
-        raise ValueError("it matches too many names")
-    return [f"{before}{choice}{ending}" for choice in choices.split(",") for ending in endings]
+    if "{" in pattern or "}" in pattern:
+        return "braces are not supported: write one pattern for each name"
+    return None if _CLOSED_SETS.fullmatch(pattern) else "a [ is not closed"

@@ -18,7 +18,7 @@ from ollm.providers.base import CallPiece
 from ollm.runtime.small_models.blocks import FILE_BLOCK, read_blocks
 from ollm.runtime.small_models.edits import read_change
 from ollm.runtime.small_models.guard import BlockGuard
-from ollm.runtime.small_models.priming import MAX_SEARCHED_FILES, prime_request
+from ollm.runtime.small_models.priming import MAX_SEARCHED_FILES, find_tokens, prime_request
 from ollm.runtime.small_models.project_files import ProjectFiles
 
 PARTS = ("priming", "guard")
@@ -71,8 +71,9 @@ class TurnGuide:
             primed = prime_request("", names, lambda _: None, self._window)
         else:
             max_chars = int(self._window * PRIMED_SHARE * CHARS_PER_TOKEN)
-            many = len(names) > MAX_SEARCHED_FILES
-            names = await self._files.rank_names(names, self._typed) if many else names
+            if len(names) > MAX_SEARCHED_FILES:
+                words = [token.lower() for token in find_tokens(self._typed)]
+                names.sort(key=lambda name: not any(word in name.lower() for word in words))
             primed = prime_request(self._typed, names, self._files.read_text, max_chars, attached)
         for path in primed.whole:
             self._files.remember(path)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from ollm.domain.errors import OllmError
 from ollm.domain.files import DiscoveryOptions
@@ -15,11 +13,6 @@ from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.tools.files.file_change import CurrentFile, read_current
 from ollm.tools.framework.base import ToolContext
 
-if TYPE_CHECKING:
-    from ollm.services.code_map.service import CodeMapService
-
-RANKING_SECONDS = 2.0
-MAX_RANKED_FILES = 40
 MAX_TEXT_BYTES = 256 * 1024
 
 
@@ -36,29 +29,16 @@ class ProjectFiles:
         policy: ReadPolicy,
         ledger: EditLedger,
         discovery: FileDiscoveryService,
-        code_map: Callable[[], CodeMapService] | None = None,
     ) -> None:
         self._context = context
         self._policy = policy
         self._ledger = ledger
         self._discovery = discovery
-        self._code_map = code_map
 
     async def list_names(self) -> list[str]:
         """List the files, without ignored ones."""
         found = await self._discovery.collect_result(DiscoveryOptions(root=str(self._context.workspace)))
         return sorted(found.paths)
-
-    async def rank_names(self, names: Sequence[str], typed: str) -> list[str]:
-        """Put files related to a request first, by the code map. Keep the order if that takes too long."""
-        if self._code_map is None:
-            return list(names)
-        try:
-            async with asyncio.timeout(RANKING_SECONDS):
-                found = await self._code_map().rank(self._context.workspace, names, typed, MAX_RANKED_FILES)
-        except TimeoutError:  # what was read is remembered for the next request
-            found = []
-        return list(dict.fromkeys((*found, *names)))
 
     def read_text(self, path: str) -> str | None:
         """Return the text of a file readable without confirmation, or None if it is not, is missing or is too long."""

@@ -18,24 +18,20 @@ from ollm.services.code_map.languages import is_code
 from ollm.services.code_map.syntax_tree import CodeDefinition, outline_text
 from ollm.system.atomic import make_private_directory, replace_file
 
-CACHE_VERSION = 7
+CACHE_VERSION = 8
 MAX_FILE_BYTES = 2 * 1024 * 1024  # a larger one is listed by name
-MAX_WORDS = 6_000  # of one file
-_WORD = re.compile(r"[A-Za-z_]\w{2,}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"\b(?:[a-z_]\w*(?=\s*[(!<])|[A-Z]\w*)")
 _IMPORT = re.compile(r"^\s*(?:from|import|use|using|require|include)\b(.{0,400})", re.MULTILINE)
 
 
 class FileFacts(Data, frozen=True, kw_only=False, array_like=True, gc=False):
-    """Facts of one file. `words` are all its names, `references` the names that look defined elsewhere; both separated
-    by blanks."""
+    """Facts of one file. `references` are the names that look defined elsewhere, separated by blanks."""
 
     path: str
     modified: int
     size: int
     definitions: tuple[CodeDefinition, ...]
-    words: str
     references: str
 
 
@@ -105,10 +101,9 @@ def _can_save(facts: FileFacts) -> bool:
 def collect_facts(path: str, data: bytes, modified: int, size: int) -> FileFacts:
     text = decode_source(data)
     data = text.encode("utf-8", "replace")
-    words = sorted(set(_WORD.findall(text)))[:MAX_WORDS]
     references = _find_references(text) if is_code(path) else set()
     definitions = tuple(outline_text(path, data)) if data else ()
-    return FileFacts(path, modified, size, definitions, " ".join(words), " ".join(sorted(references)))
+    return FileFacts(path, modified, size, definitions, " ".join(sorted(references)))
 
 
 def decode_source(data: bytes) -> str:

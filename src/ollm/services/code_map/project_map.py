@@ -1,13 +1,10 @@
-"""A map of a project's code within a token budget: definitions ranked by use in other files; and files ranked by a
-query."""
+"""A map of a project's code within a token budget: definitions ranked by use in other files."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from operator import itemgetter
 
 from ollm.domain.text import replace_unprintable
@@ -24,31 +21,17 @@ TESTED_SHARE = 0.1  # of what tests define
 VENDORED_SHARE = 0.02  # of what other people's code in this tree defines, and of its uses
 VENDOR_FOLDERS = frozenset({"vendor", "third_party", "thirdparty", "_vendor"})
 MIN_TELLING_CHARS = 3  # a shorter name is also a word: In, No, If
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_TEST = re.compile(r"(?<![A-Za-z])[Tt]ests?(?![a-z])|(?<=[a-z])Tests?(?![a-z])")
 _get_order = itemgetter(0, 1, 2)  # weight, file, line
 
 
 def is_test(path: str) -> bool:
     name = path.rpartition("/")[2]
-    return path.startswith(("tests/", "test/", "spec/")) or "/tests/" in path or "test" in split_words(name)
+    return path.startswith(("tests/", "test/", "spec/")) or "/tests/" in path or _TEST.search(name) is not None
 
 
 def is_vendored(path: str) -> bool:
     return not VENDOR_FOLDERS.isdisjoint(path.split("/")[:-1])
-
-
-@lru_cache(maxsize=65_536)
-def split_words(name: str) -> tuple[str, ...]:
-    """Split a name into lower-case word stems: `parseCalls` becomes parse, call."""
-    return tuple(stem_word(part.lower()) for part in _PART.findall(name))
-
-
-def stem_word(word: str) -> str:
-    for ending in ("ings", "edly", "ions", "ing", "ies", "ers", "ion", "ed", "es", "er", "ly", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word[: -len(ending)]
-            break
-    return word.rstrip("ei") if len(word) > 3 else word
 
 
 def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
@@ -96,39 +79,6 @@ def _names_place(used: set[str], path: str, found: CodeDefinition) -> bool:
     if name.partition(".")[0] in used or folder.rpartition("/")[2] in used:
         return True
     return len(found.name) >= MIN_TELLING_CHARS and found.name[:1].isupper()
-
-
-class QueryScores:
-    """Relevance of each file to a query. Words found in few files count more."""
-
-    def __init__(self, files: Sequence[FileFacts], query: str) -> None:
-        terms = [term for term in sorted(_split_all(re.findall(r"\w+", query))) if len(term) >= 2]
-        self._files = files
-        self._contents = [_split_all(facts.words.split()) if terms else set[str]() for facts in files]
-        counts = {term: sum(term in content for content in self._contents) for term in terms}
-        self._rarity = {term: math.log(1 + (len(files) + 1) / (1 + count)) for term, count in counts.items()}
-
-    def score_file(self, number: int) -> float:
-        """Score a file: words of its path count most, then names it defines, then all other words."""
-        facts, content = self._files[number], self._contents[number]
-        place = _split_all(re.split(r"[/.\-]", facts.path))
-        defined = _split_all(found.name for found in facts.definitions)
-        score = 0.0
-        for term, rarity in self._rarity.items():
-            score += 4.0 * rarity * (term in place)
-            score += rarity * (1.5 if term in defined else 0.7 if term in content else 0.0)
-        return score / math.sqrt(1 + len(content) / 800)
-
-
-def _split_all(words: Iterable[str]) -> set[str]:
-    return {part for word in words for part in split_words(word)}
-
-
-def rank_files(files: Sequence[FileFacts], words: str) -> list[str]:
-    """Rank the paths of files by relevance to these words, best first."""
-    scores = QueryScores(files, words)
-    rated = [(score, facts.path) for number, facts in enumerate(files) if (score := scores.score_file(number)) > 0]
-    return [path for _, path in sorted(rated, key=lambda pair: (-pair[0], pair[1]))]
 
 
 def render_code_map(files: Sequence[FileFacts], max_tokens: int, count: CountTokens, prefix: str = "") -> str:

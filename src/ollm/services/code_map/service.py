@@ -12,7 +12,7 @@ from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.services.code_map.facts import FactsCache, FileFacts
 from ollm.services.code_map.languages import belongs_on_map, is_code
-from ollm.services.code_map.project_map import defines_itself, rank_files, render_code_map
+from ollm.services.code_map.project_map import defines_itself, render_code_map
 from ollm.services.code_map.syntax_tree import CodeDefinition, is_available, match_symbol
 
 FIRST_LINE_TOKENS = 500  # any map begins within them
@@ -69,11 +69,6 @@ class CodeMapService:
         has_more = not text and bool(await asyncio.to_thread(work, FIRST_LINE_TOKENS))
         wanted = sum(map(belongs_on_map, paths))
         return CodeMap(text=text, files=len(kept), left_out=wanted - len(kept), has_more=has_more)
-
-    async def rank(self, root: Path, paths: Sequence[str], words: str, limit: int) -> list[str]:
-        """Rank the paths by relevance to these words, best first."""
-        facts = await self._read_facts(root, self._select_files(paths))
-        return (await asyncio.to_thread(rank_files, facts, words))[:limit]
 
     async def find_symbol(self, root: Path, paths: Sequence[str], symbol: str) -> list[FoundSymbol]:
         """Find the definitions of a symbol, most likely first."""
