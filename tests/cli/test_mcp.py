@@ -112,7 +112,7 @@ async def test_servers_are_added_tried_and_removed_and_comments_stay(tmp_path: P
         assert (await runner.run("mcp", "remove", "broken")).code == 0
         assert (await runner.run("mcp", "remove", "good")).code == 0
         assert (await runner.run("mcp", "remove", "good")).code == 2
-        assert file.read_text() == "# mine\nmcpServers: {} # servers\n  # first\n\nmodes: {}\n"
+        assert file.read_text() == "# mine\nmcpServers: # servers\n  # first\n\nmodes: {}\n"
         assert (await runner.run("config", "check")).code == 0
         assert (await runner.run("mcp", "list")).out == "No MCP servers configured.\n"
 

@@ -10,6 +10,8 @@ import re
 import types
 import typing
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -160,55 +162,30 @@ def _find_key_path(text: str, key: str, file: Path) -> list[str]:
 
 def set_key(text: str, path: Sequence[str], value: Any) -> str:
     """Return `text` with the dotted `path` set to `value`. Refuses if anything else would change."""
-    newline = "\r\n" if "\r\n" in text else "\n"
-    changed = _apply_edit(text, path, format_flow_value(value), newline)
-    before, after = _parse_plain(text), _parse_plain(changed)
-    if after != _set_value(before, path, value):
+    key, node, rest = _find_pair(text, path)
+    shown = format_flow_value(value)
+    changed = _insert_value(text, key, node, rest, shown) if rest else _replace_value(text, node, shown, path)
+    if _parse_plain(changed) != _set_value(_parse_plain(text), path, value):
         raise _make_refusal(path)
     return changed
 
 
 def remove_key(text: str, path: Sequence[str]) -> str:
-    """Return `text` without the key at `path`. A mapping that loses its last key stays as an empty mapping."""
-    document = _parse_plain(text)
-    parent = document
-    for part in path[:-1]:
-        parent = parent.get(part) if isinstance(parent, dict) else None
-    if not isinstance(parent, dict) or path[-1] not in parent:
+    """Return `text` without the key at `path`. A section that loses its last key stays, and sets nothing."""
+    key, node, rest = _find_pair(text, path)
+    if rest:
         raise UsageError(f"{'.'.join(path)} is not set in the file.")
-    rest = {key: value for key, value in parent.items() if key != path[-1]}
-    alone = not rest and (len(path) > 1 or _compose(text).flow_style)
-    changed = _empty_mapping(text, path[:-1]) if alone else _remove_pair(text, path)
-    if (_parse_plain(changed) or {}) != (_set_value(document, path[:-1], rest) if path[1:] else rest):
+    start, end = key.start_mark.index, _find_end(node)
+    line = text.rfind("\n", 0, start) + 1
+    if not text[line:start].strip():
+        changed = text[:line] + text[text.find("\n", end) + 1 or len(text) :]
+    else:  # the key is between braces, with others on its line
+        after = re.sub(r"\A\s*,\s*", "", text[end:])
+        changed = (text[:start] if after != text[end:] else re.sub(r",\s*\Z", "", text[:start])) + after
+    before = _parse_plain(text)
+    if _set_value(_parse_plain(changed), path, reduce(getitem, path, before)) != before:
         raise _make_refusal(path)
     return changed
-
-
-def _empty_mapping(text: str, path: Sequence[str]) -> str:
-    """Empty the mapping at `path`, keeping a comment after its key."""
-    node = _compose(text)
-    for part in path:
-        key, node = next(pair for pair in node.value if pair[0].value == part)
-    start, end = node.start_mark.index, _find_end(node)
-    if node.flow_style:
-        return f"{text[:start]}{{}}{text[end:]}"
-    colon = text.index(":", key.end_mark.index) + 1
-    return f"{text[:colon]} {{}}{text[colon:start].rstrip(' ')}{text[end:].removeprefix(chr(10))}"
-
-
-def _remove_pair(text: str, path: Sequence[str]) -> str:
-    node = _compose(text)
-    for part in path[:-1]:
-        node = next(value for key, value in node.value if key.value == part)
-    place = next(place for place, (key, _) in enumerate(node.value) if key.value == path[-1])
-    key, value = node.value[place]
-    start, end = key.start_mark.index, _find_end(value)
-    if not node.flow_style:
-        line_end = text.find("\n", end)
-        return text[: text.rfind("\n", 0, start) + 1] + (text[line_end + 1 :] if line_end >= 0 else "")
-    if place + 1 < len(node.value):
-        return text[:start] + text[node.value[place + 1][0].start_mark.index :]
-    return text[: _find_end(node.value[place - 1][1])] + text[end:]
 
 
 def format_flow_value(value: Any) -> str:
@@ -223,34 +200,25 @@ def format_flow_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _apply_edit(text: str, path: Sequence[str], value: str, newline: str) -> str:
-    root = _compose(text)
-    if root is None:
-        return _append_lines(text, path, value, newline)
-    key, node, rest = None, root, list(path)
-    while rest and node.id == "mapping":
+def _find_pair(text: str, path: Sequence[str]) -> tuple[Any, Any, list[str]]:
+    """Follow a path as far as it exists. Returns the last key with its value, and the rest of the path."""
+    key, node, rest = None, _compose(text), list(path)
+    while rest and node is not None and node.id == "mapping":
         found = next((pair for pair in node.value if pair[0].value == rest[0]), None)
         if found is None:
             break
         (key, node), rest = found, rest[1:]
-    if not rest:
-        return _replace_value(text, node, value, path)
-    if key is None:
-        return _append_lines(text, path, value, newline)
-    return _insert_lines(text, key, node, _nest_lines(rest, value), newline)
+    return key, node, rest
 
 
 def _replace_value(text: str, node: Any, value: str, path: Sequence[str]) -> str:
-    """Replace only the value's characters. Refuses a block scalar, and a multi-line collection with a comment."""
+    """Replace only the value's characters. Refuses if a comment is between them."""
     start, end = node.start_mark.index, _find_end(node)
-    if node.id != "scalar" and not node.flow_style:
-        if "#" in text[start:end]:
-            raise _make_refusal(path)
-        return f"{text[:start].rstrip()} {value}{text[end:]}"
-    if node.id == "scalar" and node.style in ("|", ">"):
+    before = text[start:end].rstrip()
+    if "\n" in before and "#" in before:
         raise _make_refusal(path)
-    space = "" if start and text[start - 1].isspace() else " "
-    return f"{text[:start]}{space}{value}{text[end:]}"
+    head = re.sub(r"\s*\n\s*\Z", "", text[:start])
+    return f"{head}{'' if head[-1:].isspace() else ' '}{value}{text[start + len(before) :]}"
 
 
 def _find_end(node: Any) -> int:
@@ -261,39 +229,25 @@ def _find_end(node: Any) -> int:
     return _find_end(last[1] if isinstance(last, tuple) else last)
 
 
-def _insert_lines(text: str, key: Any, node: Any, lines: list[str], newline: str) -> str:
-    """Insert lines directly below the section's key, before its content."""
-    if node.id == "mapping" and node.flow_style:
+def _insert_value(text: str, key: Any, node: Any, rest: list[str], value: str) -> str:
+    """Insert a value at the rest of its path: directly below its section's key, or at the end of the file."""
+    parts, column = list(map(format_flow_value, rest)), 0
+    if node is not None and node.id == "mapping" and node.flow_style:
         start = node.start_mark.index + 1
-        more = ", " if node.value else ""
-        return f"{text[:start]}{_join_flow(lines)}{more}{text[start:]}"
-    if node.id == "mapping":
+        inner = f"{': {'.join(parts)}: {value}{'}' * (len(parts) - 1)}"
+        return f"{text[:start]}{inner}{', ' if node.value else ''}{text[start:]}"
+    if node is not None and node.id == "mapping":
         column = node.value[0][0].start_mark.column
-    elif node.id == "scalar" and node.value in ("", "~", "null") and node.style is None:
+    elif node is not None and node.value in ("", "~", "null") and node.style is None:
         column = key.start_mark.column + 2
-        text = text[: node.start_mark.index] + text[node.end_mark.index :] if node.value else text
-    else:
+        text = text[: node.start_mark.index] + text[node.end_mark.index :]
+    elif node is not None:
         raise _make_refusal([str(key.value)])
-    end = text.find("\n", key.end_mark.index)
-    head, tail = (text[: end + 1], text[end + 1 :]) if end >= 0 else (text + newline, "")
-    return head + "".join(f"{' ' * column}{line}{newline}" for line in lines) + tail
-
-
-def _append_lines(text: str, path: Sequence[str], value: str, newline: str) -> str:
-    gap = "" if not text or text.endswith("\n") else newline
-    return text + gap + "".join(line + newline for line in _nest_lines(list(path), value))
-
-
-def _nest_lines(path: list[str], value: str) -> list[str]:
-    """Write one line for each part of the path: `a:`, `  b: value`."""
-    lines = [f"{'  ' * depth}{format_flow_value(part)}:" for depth, part in enumerate(path)]
-    return [*lines[:-1], f"{lines[-1]} {value}"]
-
-
-def _join_flow(lines: list[str]) -> str:
-    """Join nested lines into one line with braces."""
-    parts = [line.strip() for line in lines]
-    return " {".join(parts) + "}" * (len(parts) - 1)
+    place = (key and text.find("\n", key.end_mark.index) + 1) or len(text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    gap = "" if text[:place].endswith("\n") or not text else newline
+    lines = [f"{' ' * (column + 2 * depth)}{part}:" for depth, part in enumerate(parts)]
+    return f"{text[:place]}{gap}{newline.join(lines)} {value}{newline}{text[place:]}"
 
 
 def _compose(text: str) -> Any:

@@ -105,7 +105,7 @@ def load_settings(
     if workspace is not None and trusted and (workspace / ".ollm").resolve() != home.root.resolve():
         theirs = SourcePosition(file=str(workspace / ".ollm" / "config.yaml"), name=".ollm/config.yaml")
         entry = read_config_file(theirs, reading, home.cache / "workspace-config.json")
-        layers.append(restrict_layer(_build_layer("workspace", entry, reading), reading))
+        layers.append(_build_layer("workspace", entry, reading))
     layers.append(_build_layer("environment", read_variables(environment), reading))
     if not has_valid_log_level(environment):
         reading.report_ignored(SourcePosition(file="OLLM_LOG_LEVEL"), "", "expected DEBUG, INFO, WARN or ERROR")
@@ -179,9 +179,10 @@ def _build_layer(name: str, entry: YamlEntry | None, reading: SettingsReader) ->
         return Layer(name=name, values={}, places={})
     before = len(reading.mistakes)
     reading.places = {}
+    reading.refuse = refuse_in_workspace if name == "workspace" else None
     values = reading.read_struct(Settings, entry)
     check_url(values, reading)
-    apply_safe_fallbacks(values, reading.places, reading.mistakes[before:])
+    apply_safe_fallbacks(values, reading.places, [one for one in reading.mistakes[before:] if not one.ignored])
     return Layer(name=name, values=values, places=reading.places)
 
 
@@ -225,41 +226,14 @@ class Layer(Data, frozen=True):
     places: dict[str, SourcePosition]
 
 
-def restrict_layer(layer: Layer, reading: SettingsReader) -> Layer:
-    """Remove settings that a workspace may not set from its layer, and report everything removed."""
-    values, places = layer.values, dict(layer.places)
-    for path in USER_ONLY_KEYS:
-        for key in [key for key in places if key == path or key.startswith((path + ".", path + "["))]:
-            place = places.pop(key)
-            if not key.endswith("]"):
-                reading.report_ignored(place, key, "can only be set in your own config file, not in a workspace's")
-        values = _remove_path(values, path)
-    return _drop_allowing_rules(Layer(name=layer.name, values=values, places=places), reading)
-
-
-def _drop_allowing_rules(layer: Layer, reading: SettingsReader) -> Layer:
-    """Drop rules that allow. A rule with an unreadable action stays, because such a rule asks."""
-    policy = dict(layer.values.get("policy", {}))
-    places = {key: place for key, place in layer.places.items() if not key.startswith("policy.rules[")}
-    if policy.get("defaultAction") == "allow":
-        reading.report_ignored(
-            places["policy.defaultAction"], "policy.defaultAction", "a workspace's config may not allow"
-        )
-        del policy["defaultAction"]
-    kept: list[Any] = []
-    for index, rule in enumerate(policy.get("rules", ())):
-        place = layer.places[f"policy.rules[{index}]"]
-        if rule.get("action") == "allow":
-            reading.report_ignored(
-                place, f"policy.rules[{index}]", "a workspace's config may only add rules that ask or deny"
-            )
-            continue
-        places[f"policy.rules[{len(kept)}]"] = place
-        kept.append(rule)
-    if "rules" in policy:
-        policy["rules"] = kept
-    values = {**layer.values, "policy": policy} if "policy" in layer.values else layer.values
-    return Layer(name=layer.name, values=values, places=places)
+def refuse_in_workspace(key: str, value: Any) -> str:
+    """Explain why a workspace may not set a key to this value, or return "" if it may."""
+    if any(key == only or key.startswith((f"{only}.", f"{only}[")) for only in USER_ONLY_KEYS):
+        return "can only be set in your own config file, not in a workspace's"
+    if key == "policy.defaultAction" and value == "allow":
+        return "a workspace's config may not allow"
+    allows = key.startswith("policy.rules[") and value.get("action") == "allow"
+    return "a workspace's config may only add rules that ask or deny" if allows else ""
 
 
 def drop_other_server(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -293,16 +267,6 @@ def _merge_hooks(own: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, 
 
 def _chain_hooks(own: Any, other: Any) -> Any:
     return [*own, *other] if isinstance(own, list) and isinstance(other, list) else own
-
-
-def _remove_path(values: dict[str, Any], path: str) -> dict[str, Any]:
-    first, _, rest = path.partition(".")
-    if first not in values:
-        return values
-    if not rest:
-        return {key: value for key, value in values.items() if key != first}
-    inner = values[first]
-    return {**values, first: _remove_path(inner, rest)} if isinstance(inner, dict) else values
 
 
 def _extend_list(own: list[Any], other: list[Any]) -> list[Any]:

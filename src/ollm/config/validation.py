@@ -7,6 +7,7 @@ import re
 import sys
 import types
 import typing
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,12 +43,14 @@ TYPE_WORDS = {
 
 
 class Mistake(Data, frozen=True):
-    """Something wrong in the configuration. A fatal mistake ends the command; others do not."""
+    """Something wrong in the configuration. A fatal mistake ends the command; others do not. A valid setting that its
+    source may not make is `ignored`."""
 
     place: SourcePosition
     key: str
     message: str
     fatal: bool = False
+    ignored: bool = False
 
     def __str__(self) -> str:
         return make_printable(
@@ -73,13 +76,14 @@ def find_field_type(kind: type[msgspec.Struct], key: str) -> Any:
 class SettingsReader:
     """Reader that collects the mistakes of all sources, and the place of each valid key in the current one.
 
-    A mistake in a `fatal` section is fatal.
+    A mistake in a `fatal` section is fatal. `refuse` explains why the current source may not set a key to a value.
     """
 
     def __init__(self, fatal: tuple[str, ...] = ()) -> None:
         self.mistakes: list[Mistake] = []
         self._fatal = fatal
         self.places: dict[str, SourcePosition] = {}
+        self.refuse: Callable[[str, Any], str] | None = None
 
     def read_struct(self, kind: type[msgspec.Struct], entry: YamlEntry, path: str = "") -> dict[str, Any]:
         """Read the valid fields of `kind` from `entry`. An empty section sets nothing."""
@@ -99,7 +103,7 @@ class SettingsReader:
                 values[key] = self._read_models(child)
             elif path == "roles" and isinstance(child.value, dict):
                 before, role = len(self.mistakes), self.read_struct(ProviderSettings, child, name)
-                if len(self.mistakes) == before:  # half a role could send a key to another server
+                if role and len(self.mistakes) == before:  # half a role could send a key to another server
                     values[key] = role
             else:
                 self._read_field(find_field_type(kind, key), child, name, values, key)
@@ -111,7 +115,7 @@ class SettingsReader:
 
     def report_ignored(self, place: SourcePosition, key: str, message: str) -> None:
         """Report a valid setting that is ignored in this source."""
-        self.mistakes.append(Mistake(place=place, key=key, message=message))
+        self.mistakes.append(Mistake(place=place, key=key, message=message, ignored=True))
 
     def report_unusable(self, place: SourcePosition, message: str) -> None:
         """Report a source that cannot be used at all."""
@@ -124,7 +128,8 @@ class SettingsReader:
             if name == "urls":
                 self._read_field(MODEL_URLS, child, "models.urls", values, name)
             else:
-                values[name] = read = self.read_struct(ModelSettings, child, f"models.{name}")
+                if read := self.read_struct(ModelSettings, child, f"models.{name}"):
+                    values[name] = read
                 for field in [field for field in OWN_FIELDS if field in read.get("extra", ())]:
                     place = child.value["extra"].value[field].place
                     self.report_mistake(place, f"models.{name}.extra.{field}", "ollm sets this field itself")
@@ -133,6 +138,8 @@ class SettingsReader:
 
     def _read_field(self, kind: Any, entry: YamlEntry, path: str, values: dict[str, Any], key: str) -> None:
         inner = strip_annotation(kind)
+        if self._is_refused(entry, path) or (entry.value is None and typing.get_origin(inner) is dict):
+            return
         self.places[path] = entry.place
         if typing.get_origin(inner) is tuple and isinstance(entry.value, list):
             values[key] = self._read_items(typing.get_args(inner)[0], entry, path)
@@ -145,6 +152,12 @@ class SettingsReader:
         else:
             values[key] = value
 
+    def _is_refused(self, entry: YamlEntry, path: str) -> bool:
+        reason = self.refuse(path, to_plain_value(entry)) if self.refuse else ""
+        if reason:
+            self.report_ignored(entry.place, path, reason)
+        return bool(reason)
+
     def _read_items(self, kind: Any, entry: YamlEntry, path: str) -> list[Any]:
         """Read the items of a list, leaving out only the bad ones."""
         good = []
@@ -152,7 +165,7 @@ class SettingsReader:
             message = explain_mismatch(kind, to_plain_value(item), path)
             if message:
                 self.report_mistake(item.place, f"{path}[{index}]", message)
-            else:
+            elif not self._is_refused(item, f"{path}[{index}]"):
                 good.append(to_plain_value(item))
                 self.places[f"{path}[{len(good) - 1}]"] = item.place
         return good
