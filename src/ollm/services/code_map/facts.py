@@ -14,7 +14,6 @@ import msgspec
 
 from ollm.domain.messages import replace_surrogates
 from ollm.domain.struct import Data
-from ollm.services.code_map.languages import is_code
 from ollm.services.code_map.syntax_tree import CodeDefinition, outline_text
 from ollm.system.atomic import make_private_directory, replace_file
 
@@ -101,9 +100,8 @@ def _can_save(facts: FileFacts) -> bool:
 def collect_facts(path: str, data: bytes, modified: int, size: int) -> FileFacts:
     text = decode_source(data)
     data = text.encode("utf-8", "replace")
-    references = _find_references(text) if is_code(path) else set()
     definitions = tuple(outline_text(path, data)) if data else ()
-    return FileFacts(path, modified, size, definitions, " ".join(sorted(references)))
+    return FileFacts(path, modified, size, definitions, " ".join(sorted(_find_references(text))))
 
 
 def decode_source(data: bytes) -> str:

@@ -35,40 +35,20 @@ class LanguageTable(Data, frozen=True):
     containers: frozenset[str]
     kinds_by_language: dict[str, str]
     languages: tuple[CodeLanguage, ...]
-    text_suffixes: frozenset[str]
-    other_suffixes: frozenset[str]
-    other_names: frozenset[str]
     families: dict[str, str]
 
 
 TABLE = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=LanguageTable)
 _KINDS = {node: kind for kind, nodes in TABLE.nodes.items() for node in nodes}
 _BY_SUFFIX = {suffix: language for language in TABLE.languages for suffix in language.suffixes}
-_MAP_SUFFIXES = _BY_SUFFIX.keys() | TABLE.text_suffixes | TABLE.other_suffixes
-
-
-def _get_suffix(name: str) -> str:
-    base = name.rpartition("/")[2]
-    return base.rpartition(".")[2].lower() if "." in base.lstrip(".") else ""
 
 
 def find_language(name: str) -> CodeLanguage | None:
-    return _BY_SUFFIX.get(_get_suffix(name))
+    before, dot, suffix = name.rpartition("/")[2].lstrip(".").rpartition(".")
+    return _BY_SUFFIX.get(suffix.lower()) if before or dot else None
 
 
 def get_family(name: str) -> str:
     """Return the family of languages that can call each other, such as C and C++."""
     language = find_language(name)
-    family = language.name if language else _get_suffix(name)
-    return TABLE.families.get(family, family)
-
-
-def belongs_on_map(name: str) -> bool:
-    """Return True if a file is read for a map: code or related text."""
-    suffix = _get_suffix(name)
-    return suffix in _MAP_SUFFIXES or name.rpartition("/")[2].lower() in TABLE.other_names
-
-
-def is_code(name: str) -> bool:
-    """Return True if a file is code rather than text."""
-    return belongs_on_map(name) and _get_suffix(name) not in TABLE.text_suffixes
+    return TABLE.families.get(language.name, language.name) if language else ""

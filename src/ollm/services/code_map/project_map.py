@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from ollm.domain.text import replace_unprintable
 from ollm.services.code_map.facts import FileFacts
-from ollm.services.code_map.languages import get_family, is_code
+from ollm.services.code_map.languages import get_family
 from ollm.services.code_map.syntax_tree import CodeDefinition, CountTokens
 
 MAX_MAP_SIGNATURE_CHARS = 100
@@ -39,7 +39,7 @@ def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
     places: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for number, facts in enumerate(files):
         for inner, found in enumerate(facts.definitions):
-            if is_code(facts.path) and defines_itself(found):
+            if defines_itself(found):
                 places[found.name].append((number, inner))
     weights = [[0.0] * len(facts.definitions) for facts in files]
     families = [get_family(facts.path) for facts in files]

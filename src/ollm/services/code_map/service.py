@@ -11,7 +11,7 @@ from ollm.config.settings import CodeMapSettings
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.services.code_map.facts import FactsCache, FileFacts
-from ollm.services.code_map.languages import belongs_on_map, is_code
+from ollm.services.code_map.languages import find_language
 from ollm.services.code_map.project_map import defines_itself, render_code_map
 from ollm.services.code_map.syntax_tree import CodeDefinition, is_available, match_symbol
 
@@ -67,12 +67,12 @@ class CodeMapService:
         facts = await self._read_facts(root, kept)
         text = await asyncio.to_thread(work, max_tokens or self.settings.max_tokens)
         has_more = not text and bool(await asyncio.to_thread(work, FIRST_LINE_TOKENS))
-        wanted = sum(map(belongs_on_map, paths))
+        wanted = len(list(filter(find_language, paths)))
         return CodeMap(text=text, files=len(kept), left_out=wanted - len(kept), has_more=has_more)
 
     async def find_symbol(self, root: Path, paths: Sequence[str], symbol: str) -> list[FoundSymbol]:
         """Find the definitions of a symbol, most likely first."""
-        facts = await self._read_facts(root, [path for path in self._select_files(paths) if is_code(path)])
+        facts = await self._read_facts(root, self._select_files(paths))
         return [
             FoundSymbol(path=file.path, definition=found)
             for file in facts
@@ -80,15 +80,15 @@ class CodeMapService:
         ]
 
     async def list_symbols(self, root: Path, paths: Sequence[str]) -> list[str]:
-        facts = await self._read_facts(root, [path for path in self._select_files(paths) if is_code(path)])
+        facts = await self._read_facts(root, self._select_files(paths))
         names = (found.full_name for file in facts for found in file.definitions if defines_itself(found))
         return list(dict.fromkeys(names))
 
     def _select_files(self, paths: Sequence[str]) -> list[str]:
-        """Select the files: code first if there are too many."""
-        wanted = [path for path in paths if belongs_on_map(path)]
+        """Select the files that can be parsed: those at the top first if there are too many."""
+        wanted = list(filter(find_language, paths))
         if len(wanted) > self.settings.max_files:
-            wanted.sort(key=lambda path: (not is_code(path), path.count("/"), path))
+            wanted.sort(key=lambda path: (path.count("/"), path))
         return wanted[: self.settings.max_files]
 
     async def _read_facts(self, root: Path, paths: Sequence[str]) -> list[FileFacts]:
