@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
+
+from ollm.system.atomic import read_small_file
 
 _BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
 _ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
@@ -40,7 +41,6 @@ OWN_PLACES = frozenset(
 )
 writable_roots: set[str] = set()  # No program is started outside a box from the workspaces of this process.
 MAX_POINTER_CHARS = 4096
-MAX_GIT_FILE_BYTES = 16 * 1024**2
 MAX_LINKS = 40  # as many as the kernel follows
 SCRIPT_ENDINGS = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php")
 EXAMPLE_ENDINGS = (".example", ".sample", ".template")
@@ -97,20 +97,10 @@ def follow_dot_git(dot_git: str) -> tuple[str, str]:
     return private, os.path.realpath(os.path.join(private, shared)) if shared else private
 
 
-def read_regular(path: str) -> bytes:
-    """Read a file of git that a program may have replaced by a pipe, on which a reader would wait for ever, or by one
-    that fills the memory."""
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_GIT_FILE_BYTES:
-            raise OSError(errno.EINVAL, "not a regular file of a usual size", path)
-        return file.read()
-
-
 def read_pointer(path: str) -> str:
     """Read a file in which git names a folder, completely as git does. Return "" if there is none to follow."""
     try:
-        text = os.fsdecode(read_regular(path)).rstrip("\r\n")
+        text = os.fsdecode(read_small_file(path)).rstrip("\r\n")
     except OSError:
         return ""
     return "" if "\0" in text or len(text) > MAX_POINTER_CHARS else text

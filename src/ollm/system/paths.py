@@ -28,6 +28,7 @@ from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
 from ollm.domain.tools import Access
 from ollm.system import beneath
+from ollm.system.atomic import read_small_file
 from ollm.system.path_names import (
     SHELL_START_UP_FILES,
     find_own_place,
@@ -35,7 +36,6 @@ from ollm.system.path_names import (
     is_environment_file,
     list_home_places,
     normalize_name,
-    read_regular,
     writable_roots,
 )
 
@@ -335,7 +335,7 @@ def explain_login(path: str) -> str | None:
 def has_login(file: str) -> bool:
     """Return True for settings of git with a login in an address, or a header that may be one."""
     try:
-        return _LOGIN.search(read_regular(file)) is not None
+        return _LOGIN.search(read_small_file(file)) is not None
     except OSError:
         return False
 

@@ -22,6 +22,7 @@ from ollm.cli.screen.transcript import ContextFill, Transcript
 from ollm.providers.base import name_model
 from ollm.runtime.base import Status
 from ollm.runtime.commands.help_text import shorten_home
+from ollm.system.path_names import follow_dot_git
 from ollm.system.terminal_text import make_printable
 
 BAR_CELLS = 10
@@ -201,11 +202,9 @@ def get_width() -> int:
 
 
 def read_git_branch(workspace: Path) -> str:
-    git = workspace / ".git"
+    git, _ = follow_dot_git(str(workspace / ".git"))
     try:
-        if git.is_file():
-            git = workspace / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        head = Path(git, "HEAD").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return ""
     name = head.removeprefix("ref: refs/heads/")

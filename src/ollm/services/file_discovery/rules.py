@@ -25,7 +25,7 @@ from ollm.services.file_discovery.patterns import (
     translate_pattern,
 )
 from ollm.system.atomic import read_small_file
-from ollm.system.path_names import is_inside
+from ollm.system.path_names import follow_dot_git, is_inside
 
 _MAX_FILE_BYTES = 4 << 20
 _MAX_PATTERN_BYTES = 4096
@@ -308,26 +308,6 @@ def is_repository(folder: str) -> bool:
     return os.path.isfile(dot_git) or os.path.isfile(f"{dot_git}/HEAD")
 
 
-def find_exclude_file(dot_git: str) -> str | None:
-    """Find `info/exclude` of a repository. A worktree shares that of its main repository."""
-    directory = _read_reference(dot_git, "gitdir: ") if os.path.isfile(dot_git) else dot_git
-    if directory is None:
-        return None
-    common = _read_reference(os.path.join(directory, "commondir"), "")
-    return os.path.join(common or directory, "info", "exclude")
-
-
-def _read_reference(file: str, prefix: str) -> str | None:
-    try:
-        with open(file, encoding="utf-8", errors="surrogateescape") as opened:
-            line = opened.readline(4096).rstrip("\n")
-    except OSError:
-        return None
-    if not line.startswith(prefix) or "\0" in line:
-        return None
-    return os.path.join(os.path.dirname(file), line.removeprefix(prefix))
-
-
 def _read_config(root: str, home: str, config_home: str) -> tuple[str, bool]:
     """Read core.excludesFile and core.ignoreCase with git. Without git, return the default path."""
     from ollm.system.sandbox.git_settings import read_git_settings
@@ -407,7 +387,10 @@ class RuleReader:
         base = os.fsencode(prefix[:-1])
         git = self._read_file(os.path.join(path, GIT_IGNORE), base, linked=False) if has_git else ()
         if repository:
-            git = self._read_file(find_exclude_file(os.path.join(path, ".git")), base) + git
+            git = (
+                self._read_file(os.path.join(follow_dot_git(os.path.join(path, ".git"))[1], "info", "exclude"), base)
+                + git
+            )
         ollm = self._read_file(os.path.join(path, OLLM_IGNORE), base, linked=False) if has_ollm else ()
         self._git[path], self._ollm[path] = git, ollm
         return layers.enter_directory(git, ollm, repository=repository)
@@ -417,9 +400,9 @@ class RuleReader:
         """All rules read so far, weakest first."""
         return [rule for group in (self._git, self._ollm) for rules in group.values() for rule in rules]
 
-    def _read_file(self, path: str | None, base: bytes, *, linked: bool = True) -> tuple[IgnoreRule, ...]:
+    def _read_file(self, path: str, base: bytes, *, linked: bool = True) -> tuple[IgnoreRule, ...]:
         """Read a rule file. Unless `linked`, skip symbolic links, as git does: they would expose other files."""
-        if path is None or (not linked and os.path.islink(path)):
+        if not linked and os.path.islink(path):
             return ()
         self.signatures[path] = read_signature(path)
         source = _cut_folder(path, self._root) if is_inside(path, self._root) else path

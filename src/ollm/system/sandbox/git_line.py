@@ -21,13 +21,13 @@ from shlex import quote
 
 from ollm.domain.errors import ToolFailure
 from ollm.system import beneath
+from ollm.system.atomic import read_small_file
 from ollm.system.path_names import (
     follow_dot_git,
     is_in_any,
     is_inside,
     list_names,
     read_pointer,
-    read_regular,
 )
 from ollm.system.sandbox.confined import (
     GIT_SETTINGS,
@@ -271,7 +271,7 @@ def _read_version(program: str) -> tuple[int, ...]:
 def _read(path: str) -> bytes | None:
     """Read a file, or return None if there is none, and REPLACED for a link, a folder or a pipe."""
     try:
-        return REPLACED if os.path.islink(path) else read_regular(path)
+        return REPLACED if os.path.islink(path) else read_small_file(path)
     except OSError:
         return REPLACED if os.path.lexists(path) else None
 
@@ -279,7 +279,7 @@ def _read(path: str) -> bytes | None:
 def read_submodule_paths(top: str) -> set[str]:
     """Return the paths that `.gitmodules` names."""
     try:
-        settings = _list_settings(read_regular(os.path.join(top, ".gitmodules"))) or []
+        settings = _list_settings(read_small_file(os.path.join(top, ".gitmodules"))) or []
     except OSError:
         return set()
     return {value for name, value in settings if name.startswith("submodule.") and name.endswith(".path")}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.atomic import make_private_directory, read_small_file, replace_file
 from ollm.system.path_names import (
     find_executable,
     find_git_directories,
@@ -17,7 +17,6 @@ from ollm.system.path_names import (
     is_in_any,
     is_inside,
     read_pointer,
-    read_regular,
     trace_path,
     writable_roots,
 )
@@ -131,7 +130,7 @@ def _follow_includes(files: Iterable[str], home: str) -> list[str]:
             continue
         found[file] = None
         try:
-            text = read_regular(file).decode("utf-8", "surrogateescape")
+            text = read_small_file(file).decode("utf-8", "surrogateescape")
         except OSError:
             continue
         named = (os.path.join(home, one[2:]) if one.startswith("~/") else one for one in _PATHS.findall(text))
@@ -210,7 +209,7 @@ def _is_writable(file: str) -> bool:
 def _copy_file(source: str, target: Path) -> str:
     """Copy a file of the user that git reads, to a folder that commands see. Return where it is."""
     with suppress(OSError):
-        replace_file(target, read_regular(source), durable=False)
+        replace_file(target, read_small_file(source), durable=False)
     return str(target)
 
 

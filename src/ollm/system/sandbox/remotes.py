@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.path_names import is_in_any, read_regular, trace_path
+from ollm.system.atomic import make_private_directory, read_small_file, replace_file
+from ollm.system.path_names import is_in_any, trace_path
 from ollm.system.sandbox.repositories import Repository
 
 _URL = re.compile(r"(?mi)^[ \t]*(?:push)?url[ \t]*=[ \t]*\"?((?:/|\.|file:///)[^\"\r\n]*)")
@@ -58,7 +58,7 @@ class Remotes:
 def list_local_addresses(repository: Repository) -> list[str]:
     """Return the paths that the settings of a repository give as addresses, as they are written there."""
     try:
-        text = os.fsdecode(read_regular(os.path.join(repository.common, "config")))
+        text = os.fsdecode(read_small_file(os.path.join(repository.common, "config")))
     except OSError:
         return []
     return [address.strip() for address in _URL.findall(text)]

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ollm.system.path_names import follow_dot_git, is_inside, list_names, read_pointer, read_regular
+from ollm.system.atomic import read_small_file
+from ollm.system.path_names import follow_dot_git, is_inside, list_names, read_pointer
 
 SETTINGS_NAMES = ("config", "config.worktree")
 _WORKTREE = re.compile(rb"(?mi)^[ \t]*worktree[ \t]*=[ \t]*\"?([^\"\r\n]+)")
@@ -75,7 +76,7 @@ def _points_back(git: str, common: str, dot_git: str) -> bool:
 def find_work_tree(git: str) -> str:
     """Return the work tree that the settings of a submodule's git directory name, or ""."""
     try:
-        named = _WORKTREE.search(read_regular(os.path.join(git, "config")))
+        named = _WORKTREE.search(read_small_file(os.path.join(git, "config")))
     except OSError:
         return ""
     return os.path.realpath(os.path.join(git, os.fsdecode(named[1]).strip())) if named else ""
