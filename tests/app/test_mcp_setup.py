@@ -115,8 +115,6 @@ async def test_always_is_for_exactly_this_server(tmp_path: Path) -> None:
     assert "secret-value" not in (tmp_path / "grants.yaml").read_text()
 
 
-VERBATIM = 'if a != "b":\n\tprint(\'it\\n\', {1: "é"})'
-
 Say = Callable[[str, dict[str, Any]], Answer]
 
 
@@ -128,24 +126,17 @@ def fenced(name: str, arguments: dict[str, Any]) -> Answer:
     return Answer(text=f"```json\n{json.dumps({'name': name, 'arguments': arguments})}\n```", prompt_tokens=900)
 
 
-def model(
-    say: Say, *, takes_results: str = "tool", bears: int = 100, copies: bool = True
-) -> Callable[[Request], Answer]:
-    """A model that calls as `say` does, takes results in one form only, and errs when it sees too many tools."""
+def model(say: Say, *, bears: int = 100) -> Callable[[Request], Answer]:
+    """A model that calls as `say` does, and errs when it sees too many tools."""
 
     def answer(request: Request) -> Answer:
         messages, tools = request.body["messages"], request.body.get("tools", ())
         last = messages[-1]["content"]
         if probed := PROBE.search(last):
             return say(probed[1], {probed[2]: probed[3]})
-        if "4711" in last:
-            right = messages[-1]["role"] == takes_results
-            return Answer(text="The code is 4711.") if right else say("read_file", {"path": "alpha.txt"})
         if "alpha.txt" in last or "gamma.txt" in last:
             path = "alpha.txt" if "alpha" in last else "beta/gamma.txt"
             return say("read_file" if len(tools) <= bears else "shell", {"path": path})
-        if "delta.py" in last:
-            return say("write_file", {"path": "delta.py", "content": VERBATIM if copies else "pass"})
         return Answer(text="one two three four", prompt_tokens=9000)
 
     return answer
@@ -160,13 +151,12 @@ async def probed(runner: Runner) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        (model(native), {"callForm": "native", "resultForm": "tool", "maxTools": None, "verbatimEdits": True}),
-        (model(fenced), {"callForm": "text", "writtenForm": "fence", "resultForm": "tool", "maxTools": None}),
-        (model(fenced, takes_results="user", bears=3), {"callForm": "text", "resultForm": "user", "maxTools": 3}),
-        (model(native, bears=3, copies=False), {"callForm": "native", "maxTools": 3, "verbatimEdits": False}),
+        (model(native), {"callForm": "native", "resultForm": "tool", "maxTools": None}),
+        (model(fenced), {"callForm": "text", "writtenForm": "fence", "resultForm": "user", "maxTools": None}),
+        (model(native, bears=3), {"callForm": "native", "maxTools": 3}),
         (lambda request: Answer(text="I cannot."), {"callForm": "none", "maxTools": None}),
     ],
-    ids=["native", "text", "results as user messages", "few tools", "no calls"],
+    ids=["native", "text", "few tools", "no calls"],
 )
 @covers("T10.1")
 async def test_the_card_says_what_the_model_can_do(
@@ -177,7 +167,7 @@ async def test_the_card_says_what_the_model_can_do(
 
     assert {key: card["facts"][key] for key in expected} == expected
     assert card["facts"]["probed"].endswith("Z")
-    names = ["speed", "calls", "results", "tools", "copying", "window", "forms"]
+    names = ["speed", "calls", "tools", "window", "forms"]
     assert [trial["name"] for trial in card["trials"] if trial["name"] in names] == names
 
 
@@ -203,7 +193,7 @@ async def test_the_forms_are_compared_on_tiny_tasks_and_the_better_one_is_used(t
 
 
 async def test_what_was_found_is_kept_shown_by_the_doctor_and_used(tmp_path: Path) -> None:
-    async with running(tmp_path, model(fenced, takes_results="user", bears=3)) as runner:
+    async with running(tmp_path, model(fenced, bears=3)) as runner:
         await probed(runner)
         doctor = await runner.run("doctor")
         await runner.run("-p", "hello")

@@ -75,13 +75,13 @@ async def test_the_form_of_calls_is_as_set_as_learnt_or_as_expected(place: AppPl
         configure_server(place, server)
         process = place.process()
         expected = (await process.model_chooser.choose("qwen2.5-coder:0.5b")).facts
-        process.model_facts.update(expected.key, {"call_form": "constrained"}, {})
+        process.model_facts.update(expected.key, {"call_form": "native"}, {})
         learnt = (await place.process().model_chooser.choose("qwen2.5-coder:0.5b")).facts
 
     assert (set_form.call_form, set_form.result_form) == ("text", "user")
     assert (native.call_form, native.result_form) == ("native", "tool")
     assert expected.call_form == "blocks"
-    assert learnt.call_form == "constrained"
+    assert learnt.call_form == "native"
 
 
 async def test_a_model_that_reads_slowly_gets_the_time_for_a_full_window(place: AppPlace) -> None:

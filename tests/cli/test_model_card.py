@@ -336,11 +336,12 @@ async def test_a_card_that_is_no_card_is_refused_whole(tmp_path: Path) -> None:
 
 
 async def test_a_card_does_not_replace_what_the_doctor_found_here(tmp_path: Path) -> None:
-    facts = {"callForm": "native", "server": "sglang", "systemForm": "system"}
+    former = {"callForm": "constrained", "verbatimEdits": True, "bindsAnswers": False}  # as an earlier version wrote it
+    facts = {**former, "server": "sglang", "systemForm": "system"}
     (tmp_path / "card.json").write_text(json.dumps({**GOOD, "facts": facts}))
     async with running(tmp_path, Template("system"), kind="sglang") as runner:
         await examine(runner)
         done = await runner.run("models", "import", str(tmp_path / "card.json"))
 
     facts = read_facts(runner)
-    assert (done.code, facts["callForm"], facts["systemForm"]) == (0, "native", "user")
+    assert (done.code, facts["callForm"], facts["systemForm"]) == (0, "text", "user")

@@ -12,7 +12,7 @@ import msgspec
 from ollm.app.toolbox import create_tool_registry
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import NotFoundError, UsageError
-from ollm.domain.model_facts import MODEL_FIELDS, TEMPLATE_FIELDS, ModelFacts
+from ollm.domain.model_facts import MODEL_FIELDS, TEMPLATE_FIELDS, ModelFacts, convert_facts
 from ollm.providers.base import ChatRequest, ModelInfo, find_model, is_called, name_model
 from ollm.providers.server_errors import make_unknown_model_error
 from ollm.providers.server_remedies import identify_server
@@ -106,7 +106,7 @@ async def import_card(process: ProcessScope, card: SharedCard, name: str | None)
             f"{name_model(model.name)} was measured here ({known.probed}), which counts more than a card.",
             action=f"To measure it again: `ollm models probe {name_model(model.name)}`.",
         )
-    theirs = msgspec.convert({**card.facts, "key": known.key}, ModelFacts)
+    theirs = convert_facts({**card.facts, "key": known.key})
     tested = known.server is not None and not known.imported  # by `ollm doctor --model`
     fields = (*MODEL_FIELDS, *(TEMPLATE_FIELDS if theirs.server == kind and not tested else ()))
     changes = {field: getattr(theirs, field) for field in fields}

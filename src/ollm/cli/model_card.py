@@ -57,7 +57,6 @@ def describe_calls(facts: ModelFacts) -> str:
         "native": "native",
         "blocks": "in blocks: fenced commands and files",
         "text": "written as text, which ollm parses",
-        "constrained": "constrained to the tools' schema",
         "none": "none: the model does not call tools",
     }
     results = "; results are sent as user messages" if facts.result_form == "user" else ""
@@ -106,7 +105,6 @@ def describe_card(facts: ModelFacts) -> Iterator[tuple[str, str]]:
 
 
 def _describe_facts(facts: ModelFacts) -> dict[str, str]:
-    copying = {None: "unknown", True: "text arrives unchanged", False: "text is altered on the way: edits may fail"}
     sampling = "unknown" if facts.sampling is None else ", ".join(facts.sampling) or "none"
     window = facts.served_window or facts.window
     cache = {None: "unknown", True: "prompts are reused", False: "every prompt is read anew"}
@@ -114,7 +112,6 @@ def _describe_facts(facts: ModelFacts) -> dict[str, str]:
         "server": facts.server or "unknown",
         "calls": describe_calls(facts),
         "tools": describe_tools(facts),
-        "copying": copying[facts.verbatim_edits],
         "thinking": describe_thinking(facts),
         "sampling": f"settings with an effect: {sampling}",
         "speed": describe_speed(facts),

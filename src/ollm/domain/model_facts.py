@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, get_args
 
-from msgspec import Meta
+from msgspec import Meta, convert
 from msgspec.structs import replace
 
 from ollm.domain.clock import format_stamp
 from ollm.domain.struct import Data
 
-CallForm = Literal["unknown", "native", "blocks", "text", "constrained", "none"]
+CallForm = Literal["unknown", "native", "blocks", "text", "none"]
 ResultForm = Literal["tool", "user"]
 WrittenForm = Literal["fence", "tag", "function", "invoke", "mistral", "python", "json"]
 ALL_WRITTEN_FORMS: tuple[WrittenForm, ...] = get_args(WrittenForm)
@@ -53,7 +53,6 @@ class ModelFacts(Data, frozen=True):
     written_form: WrittenForm = "fence"  # how it writes calls as text
     result_form: ResultForm = "tool"
     takes_tools: bool = True  # False: the server refuses tools for this model, they are listed in the prompt
-    binds_answers: bool = True  # False: the server ignores response_format, so no call can be bound to a schema
     window: int | None = None
     served_window: int | None = None  # what the server turned out to serve where it said or was set to `said_window`
     said_window: int | None = None
@@ -62,7 +61,6 @@ class ModelFacts(Data, frozen=True):
     max_tools: Annotated[int, Meta(ge=1)] | None = None
     prefill_per_second: float | None = None
     decode_per_second: float | None = None
-    verbatim_edits: bool | None = None
     probed: Stamp | None = None
     parameters: float | None = None  # how many it has, as its server or its name says
     first_form: CallForm | None = None  # how a first conversation begins; kept where a set window spares the asking
@@ -134,8 +132,17 @@ class ModelFacts(Data, frozen=True):
         )
 
 
+FORMER_FIELDS = frozenset({"bindsAnswers", "verbatimEdits"})  # Earlier versions wrote them.
+
+
+def convert_facts(fields: Mapping[str, Any]) -> ModelFacts:
+    """Convert facts from disk, also those of an earlier version. Raises ValidationError."""
+    earlier = fields.get("callForm") == "constrained"
+    return convert({**fields, **({"callForm": "text"} if earlier else {})}, ModelFacts)
+
+
 # What a card of someone else tells about the model, and about its template on the same kind of server.
-MODEL_FIELDS = ("call_form", "written_form", "max_tools", "verbatim_edits")
+MODEL_FIELDS = ("call_form", "written_form", "max_tools")
 TEMPLATE_FIELDS = ("result_form", "system_form", "thinking", "thinking_off", "sampling")
 # What every answer or start measures anew.
 MEASURED_FIELDS = (
@@ -146,13 +153,12 @@ MEASURED_FIELDS = (
     "parameters",
     "first_form",
 )
-GUESSABLE_FIELDS = ("served_window", "said_window", "takes_tools", "takes_thinking", "binds_answers")
+GUESSABLE_FIELDS = ("served_window", "said_window", "takes_tools", "takes_thinking")
 # The facts of each line of a card.
 CARD_FIELDS = {
     "server": ("server",),
-    "calls": ("call_form", "written_form", "result_form", "binds_answers"),
+    "calls": ("call_form", "written_form", "result_form"),
     "tools": ("takes_tools", "max_tools"),
-    "copying": ("verbatim_edits",),
     "thinking": ("thinking", "takes_thinking", "shown_thinking", "thinking_off"),
     "sampling": ("sampling",),
     "speed": ("prefill_per_second", "decode_per_second"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ollm.domain.errors import UsageError
-from ollm.domain.model_facts import ModelFacts
+from ollm.domain.model_facts import FORMER_FIELDS, ModelFacts, convert_facts
 from ollm.domain.struct import Data
 from ollm.providers.base import name_model
 from ollm.store.model_facts import split_facts_key
@@ -37,9 +37,9 @@ def read_card(path: Path) -> SharedCard:
     try:
         card = msgspec.json.decode(read_small_file(path, MAX_CARD_BYTES), type=SharedCard)
         known = {field.encode_name for field in msgspec.structs.fields(ModelFacts)} - {"key"}
-        if unknown := sorted(card.facts.keys() - known):
+        if unknown := sorted(card.facts.keys() - known - FORMER_FIELDS):
             raise UsageError(f"{path} has unknown fields: {', '.join(unknown)}.", action="Import only cards of ollm.")
-        msgspec.convert({**card.facts, "key": ""}, ModelFacts)
+        convert_facts({**card.facts, "key": ""})
     except OSError as error:
         raise UsageError(f"Cannot read {path}: {error.strerror}.", action="Check the path.") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ollm.domain.clock import Clock, format_stamp, now
-from ollm.domain.model_facts import Learnt, ModelFacts, Source
+from ollm.domain.model_facts import Learnt, ModelFacts, Source, convert_facts
 from ollm.system.atomic import lock_directory, read_small_file, replace_file
 
 FACT_NAMES = dict(zip(ModelFacts.__struct_fields__, ModelFacts.__struct_encode_fields__, strict=True))
@@ -68,7 +68,7 @@ class ModelFactsFile:
 
 def _parse_facts(key: str, fields: dict[str, Any]) -> ModelFacts:
     try:
-        return msgspec.convert({**fields, "key": key}, ModelFacts)
+        return convert_facts({**fields, "key": key})
     except msgspec.ValidationError:
         return ModelFacts(key=key)
 

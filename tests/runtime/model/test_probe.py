@@ -17,7 +17,6 @@ from ollm.runtime.base import ConversationOptions
 from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.model.probe import (
     TOOL_COUNTS,
-    VERBATIM_TEXT,
     ModelCard,
     Probe,
     Trial,
@@ -37,19 +36,14 @@ def tools(count: int) -> tuple[ToolSchema, ...]:
     return tuple(ToolSchema(name=name, description=name, parameters=PATH) for name in NAMES[:count])
 
 
-def good(request: Request, *, bears: int = 99, copies: bool = True, takes: str = "tool") -> Answer:
+def good(request: Request, *, bears: int = 99) -> Answer:
     messages = request.body["messages"]
     last, shown = messages[-1]["content"], len(request.body.get("tools", ()))
     if probed := PROBE.search(last):
         return Answer(calls=[(probed[1], {probed[2]: probed[3]})])
-    if "4711" in last:
-        right = messages[-1]["role"] == takes
-        return Answer(text="It is 4711.") if right else Answer(calls=[("read_file", {"path": "alpha.txt"})])
     for path in ("alpha.txt", "beta/gamma.txt"):
         if path in last:
             return Answer(calls=[("read_file" if shown <= bears else "shell", {"path": path})])
-    if "delta.py" in last:
-        return Answer(calls=[("write_file", {"path": "delta.py", "content": VERBATIM_TEXT if copies else "pass"})])
     return Answer(text="one two three", prompt_tokens=9000)
 
 
@@ -69,16 +63,13 @@ def outcome(card: ModelCard) -> dict[str, tuple[bool, str]]:
 async def test_a_model_that_calls_natively_passes_every_trial_and_each_is_told() -> None:
     card, told = await probe(good)
 
-    names = ["speed", "thinking", "calls", "results", "tools", "copying", "window", "sampling", "forms"]
+    names = ["speed", "thinking", "calls", "tools", "window", "sampling", "forms"]
     assert [trial.name for trial in told if trial.name in names] == names
     assert list(card.trials) == told
     found = outcome(card)
     assert found["calls"] == (True, "native")
-    assert found["results"] == (True, "as tool results")
     assert found["tools"] == (True, f"right with {TOOL_COUNTS[-1]}")
-    assert found["copying"] == (True, "text arrives unchanged")
     assert (card.facts.call_form, card.facts.result_form, card.facts.max_tools) == ("native", "tool", None)
-    assert card.facts.verbatim_edits is True
     assert (card.facts.token_factor, card.facts.token_samples, card.model) == (1.5, 4, "scripted")
     assert all(trial.seconds >= 0 for trial in told)
     read, written = card.facts.prefill_per_second, card.facts.decode_per_second
@@ -98,26 +89,12 @@ async def test_as_many_tools_are_shown_as_it_can_bear(bears: int, most: int, sai
     assert outcome(card)["tools"] == (bears > 2, said)
 
 
-async def test_results_are_given_as_the_user_s_where_only_that_is_understood() -> None:
-    card, _ = await probe(lambda request: good(request, takes="user"))
-
-    assert outcome(card)["results"] == (True, "as user messages")
-    assert card.facts.result_form == "user"
-
-
-async def test_text_that_is_altered_on_the_way_is_told() -> None:
-    card, _ = await probe(lambda request: good(request, copies=False))
-
-    assert outcome(card)["copying"] == (False, "text is altered on the way: edits may fail")
-    assert card.facts.verbatim_edits is False
-
-
 async def test_a_model_that_never_calls_is_not_tested_further() -> None:
     card, _ = await probe(lambda _request: Answer(text="I cannot do that."))
 
     found = outcome(card)
     assert found["calls"] == (False, "none")
-    assert (found["results"], found["tools"], found["copying"]) == ((False, "not tested"),) * 3
+    assert found["tools"] == (False, "not tested")
     assert found["forms"][0] is False
     assert card.facts.call_form == "none"
 

@@ -21,15 +21,12 @@ from ollm.providers.base import (
     TextPiece,
 )
 from ollm.providers.exchange import Exchange
-from ollm.providers.ollama import Ollama
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.text_calls.rendering import (
-    build_call_schema,
     render_messages,
 )
 from ollm.runtime.model.model import Model
 from tests.covers import covers
-from tests.servers import OllamaServer
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
@@ -54,45 +51,15 @@ async def asked(model: Model, messages: tuple[PromptMessage, ...] = ASKED) -> li
     return [piece async for piece in model.stream(messages, TOOLS, 100)]
 
 
-async def test_a_model_known_to_stumble_is_bound_without_a_hint() -> None:
-    script = [
-        'I look.\n```json\n{"name": "show_file", "arguments": {}}\n```',
-        '{"name": "read_file", "arguments": {"path": "a.txt"}}',
-    ]
-    facts = ModelFacts(key="k", call_form="constrained")
-    async with talking(script, facts, kind="llama.cpp") as (model, server):
-        pieces = await asked(model)
-
-    assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [
-        TextPiece("I"),
-        TextPiece(" look.\n"),
-        READ,
-    ]
-    assert server.chats[1]["response_format"]["json_schema"]["schema"] == build_call_schema(TOOLS)
-
-
-async def test_two_answers_that_needed_the_schema_are_remembered() -> None:
+async def test_a_second_malformed_call_is_shown_as_text() -> None:
     wrong = '```json\n{"name": "show_file", "arguments": {}}\n```'
-    right = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
     facts = ModelFacts(key="k", call_form="text", result_form="user")
-    async with talking([wrong, wrong, right] * 2, facts, kind="vllm") as (model, _):
-        assert READ in await asked(model)
-        assert model.facts.call_form == "text"
-        assert READ in await asked(model)
-
-    assert model.facts.call_form == "constrained"
-
-
-async def test_ollama_is_bound_by_its_format() -> None:
-    wrong = '```json\n{"name": "show_file", "arguments": {}}\n```'
-    async with OllamaServer([wrong, wrong, '{"name": "read_file", "arguments": {"path": "a.txt"}}']) as server:
-        provider = Ollama(Exchange(server.base_url, ProviderTimeouts()))
-        model = Model(provider, server.model, 4096, ModelFacts(key="k", call_form="text"))
+    async with talking([f"I look.\n{wrong}", wrong], facts, kind="vllm") as (model, server):
         pieces = await asked(model)
-        await provider.close()
 
-    assert READ in pieces
-    assert server.chats[2]["format"] == build_call_schema(TOOLS)
+    assert "".join(piece.text for piece in pieces if isinstance(piece, TextPiece)) == f"I look.\n{wrong}"
+    assert "That was no tool call" in server.chats[1]["messages"][-1]["content"]
+    assert (len(server.chats), model.facts.call_form) == (2, "text")
 
 
 async def test_the_speed_is_learnt_from_the_first_answer_alone() -> None:

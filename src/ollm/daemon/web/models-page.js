@@ -11,7 +11,6 @@ const FACTS = /** @type {[string, string, (value: any) => string][]} */ ([
   ["decodePerSecond", "Writes", (value) => `${value.toFixed(1)} tokens a second`],
   ["tokenFactor", "Tokens, against our estimate", (value) => `× ${value.toFixed(2)}`],
   ["maxTools", "Tools at once", (value) => String(value)],
-  ["verbatimEdits", "Edits word for word", (value) => (value ? "yes" : "no")],
   ["probed", "Tested", formatMoment],
 ]);
 

@@ -28,7 +28,6 @@ ELEMENT_MARKS: dict[WrittenForm, tuple[str, str, str]] = {
     "function": ("<function={}>\n", "<parameter={}>\n{}\n</parameter>\n", "</function>"),
     "invoke": ('<invoke name="{}">\n', '<parameter name="{}">{}</parameter>\n', "</invoke>"),
 }
-CLOSED_SCHEMA = {"additionalProperties": False}  # a model that may add parameters of its own goes on adding them
 EXAMPLE_VALUES: dict[str, Any] = {"string": "…", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 
 
@@ -104,18 +103,6 @@ def _render_tool_line(tool: ToolSchema) -> str:
     needed = tool.parameters.get("required", ())
     names = [name if name in needed else f"{name}?" for name in tool.parameters.get("properties", {})]
     return f"- {tool.name}({', '.join(names)})" + (f": {tool.description}" if tool.description else "")
-
-
-def build_call_schema(tools: Sequence[ToolSchema]) -> JsonObject:
-    """Build a JSON Schema that allows exactly one call of these tools."""
-    return {"anyOf": [_build_one_call_schema(tool) for tool in tools]}
-
-
-def _build_one_call_schema(tool: ToolSchema) -> JsonObject:
-    name: JsonObject = {"name": {"const": tool.name}}
-    arguments = {**tool.parameters, **CLOSED_SCHEMA}
-    properties = {**name, "arguments": arguments}
-    return {"type": "object", "properties": properties, "required": ["name", "arguments"], **CLOSED_SCHEMA}
 
 
 def _dump_json(value: Any) -> str:

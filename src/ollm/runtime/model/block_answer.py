@@ -36,9 +36,8 @@ class BlockAnswer:
 
     advice, may_probe = "", False
 
-    def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts, stumbles: int = 0) -> None:
+    def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts) -> None:
         self.facts = self.counted = facts
-        self.stumbles = stumbles
         self._provider = provider
         self._request = request
         self._tools = {tool.name: tool for tool in request.tools}

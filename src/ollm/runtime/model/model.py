@@ -62,7 +62,6 @@ class Model:
         self.said_window = window  # by the settings or the server, before it was learnt that less is served
         self.facts = self.counted = facts  # `counted`: by what the last request was sent
         self.known = facts  # as saved
-        self._stumbles = 0
         self._may_probe = True  # whether an unknown model calls in text, once
         self.reading = ReadingTime()
         self.pictures = RefusedPictures()
@@ -221,7 +220,7 @@ class Model:
                 bare, messages, refused, schema = again != messages, again, True, None
             finally:
                 if answer:
-                    self.facts, self.counted, self._stumbles = answer.facts, answer.counted, answer.stumbles
+                    self.facts, self.counted = answer.facts, answer.counted
                     self._may_probe = answer.may_probe
                     self.advice = answer.advice or self.advice
                 else:
@@ -250,7 +249,7 @@ class Model:
         schema: JsonObject | None,
     ) -> ChatRequest:
         form = self.facts.call_form
-        slips = self.facts.chats_only if form == "none" else tools and form in ("text", "constrained")
+        slips = self.facts.chats_only if form == "none" else tools and form == "text"
         temperature = SMALL_MODEL_TEMPERATURE if slips else None
         if self.settings and self.settings.temperature is not None:
             temperature = self.settings.temperature
@@ -270,10 +269,10 @@ class Model:
 
     def _create_answer(self, request: ChatRequest) -> ToolCallFallback | BlockAnswer:
         if self.facts.call_form != "blocks":
-            return ToolCallFallback(self.provider, request, self.facts, self._stumbles, may_probe=self._may_probe)
+            return ToolCallFallback(self.provider, request, self.facts, may_probe=self._may_probe)
         from ollm.runtime.model.block_answer import BlockAnswer
 
-        return BlockAnswer(self.provider, request, self.facts, self._stumbles)
+        return BlockAnswer(self.provider, request, self.facts)
 
     def format_like_last(
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None = None

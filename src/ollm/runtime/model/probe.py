@@ -1,4 +1,4 @@
-"""A minute of tiny trials of a model's abilities: how it makes calls, how it reads results, how much it can handle.
+"""A minute of tiny trials of a model's abilities: how it makes calls, how much it can handle.
 
 Every trial is one short request at temperature 0. The results are saved as facts and shown as a card.
 """
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ollm.config.settings import ModelSettings
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, PromptTooLongError
-from ollm.domain.messages import PromptMessage, ToolCall
+from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import CallForm, Fault, ModelFacts, SamplingField, ThinkingForm
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
@@ -39,8 +39,6 @@ from ollm.runtime.small_models.edits import read_change
 SYSTEM_MESSAGE = PromptMessage(
     role="system", content="You are a coding agent. Use a tool to look and to act. Never guess."
 )
-EXPECTED_CODE = "4711"
-VERBATIM_TEXT = 'if a != "b":\n\tprint(\'it\\n\', {1: "é"})'
 TOOL_COUNTS = (3, 5, 8)
 MAX_ANSWER_TOKENS = 96
 MAX_WINDOW_READ_SECONDS = 20.0  # what reading a long prompt may take
@@ -138,9 +136,7 @@ class Probe:
             **self._list_template_trials(),
             "prompt cache": self._try_prefix,
             "calls": self._try_call_form,
-            "results": self._try_result_form,
             "tools": self._try_tool_count,
-            "copying": self._try_verbatim,
             "window": self._try_window,
             "sampling": self._try_sampling,
             "forms": self._try_forms,
@@ -273,7 +269,7 @@ class Probe:
 
     async def _try_call_form(self, facts: ModelFacts, *, only_parser: bool = False) -> Finding:
         """Find the simplest form that works for one plain call."""
-        fallback, parser = self._prepare_request(facts, self._tools(TOOL_COUNTS[0]), "Read the file alpha.txt.")
+        fallback, _ = self._prepare_request(facts, self._tools(TOOL_COUNTS[0]), "Read the file alpha.txt.")
         offered, facts = facts.takes_tools, await fallback.probe_call_form()
         self._advice = fallback.advice
         if offered and not facts.takes_tools:
@@ -285,8 +281,6 @@ class Probe:
         if facts.call_form == "text":
             missed = ", not recognized by the server" if facts.takes_tools else ""
             return facts, True, f"written as text ({facts.written_form}){missed}"
-        if not only_parser and await fallback.request_constrained_calls(parser):
-            return replace(facts, call_form="constrained"), True, "only when constrained to the tools' schema"
         return replace(facts, call_form="none"), False, "none"
 
     async def _try_forms(self, facts: ModelFacts) -> Finding:
@@ -299,28 +293,6 @@ class Probe:
         better = blocks > held or (blocks == held and blocks > 0 and found != "native")
         chosen = replace(facts, call_form="blocks") if better else facts
         return chosen, max(held, blocks) > 0, f"{told}: {chosen.call_form} is used"
-
-    async def _try_result_form(self, facts: ModelFacts) -> Finding:
-        """Find the form in which the model recognizes a result."""
-        if facts.call_form == "none":
-            return facts, False, "not tested"
-        call = ToolCall(id="call_1", name="read_file", arguments={"path": "alpha.txt"})
-        history = (
-            PromptMessage(role="user", content="Which code does alpha.txt hold?"),
-            PromptMessage(role="assistant", content="", calls=(call,)),
-            PromptMessage(role="tool", content=f"The code is {EXPECTED_CODE}.", call_id=call.id, tool_name=call.name),
-        )
-        as_tool, as_user = replace(facts, result_form="tool"), replace(facts, result_form="user")
-        order = (as_tool, as_user) if facts.call_form == "native" else (as_user, as_tool)
-        for tried in (as_user,) if RESULT_FAULTS & set(facts.faults) else order:
-            fallback, parser = self._prepare_request(tried, self._tools(TOOL_COUNTS[0]), *history)
-            pieces = await collect_pieces(fallback.request_answer(parser))
-            text = "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
-            if EXPECTED_CODE in text and not parser.calls:
-                told = "as tool results" if tried.result_form == "tool" else "as user messages"
-                return tried, True, told
-        form = replace(facts, result_form="tool" if facts.call_form == "native" else "user")
-        return form, False, "not understood in any form"
 
     async def _try_tool_count(self, facts: ModelFacts) -> Finding:
         """Find how many tools the model handles before it calls a wrong one."""
@@ -338,16 +310,6 @@ class Probe:
         most = max(TOOL_COUNTS[0], held) if erred else None
         told = f"right with {held}" if held else f"wrong even with {TOOL_COUNTS[0]}"
         return replace(facts, max_tools=most), held > 0, told
-
-    async def _try_verbatim(self, facts: ModelFacts) -> Finding:
-        if facts.call_form == "none":
-            return facts, False, "not tested"
-        asked = f"Write exactly these two lines into delta.py:\n{VERBATIM_TEXT}"
-        calls = await self._request_calls(facts, self._tools(TOOL_COUNTS[1]), asked)
-        contents = [c.arguments.get("content") for c in calls if isinstance(c.arguments, dict)]
-        same = any(isinstance(text, str) and text.strip() == VERBATIM_TEXT for text in contents)
-        told = "text arrives unchanged" if same else "text is altered on the way: edits may fail"
-        return replace(facts, verbatim_edits=same), same, told
 
     async def _try_window(self, facts: ModelFacts) -> Finding:
         """Test whether a long prompt is read in full, limited to what can be read in some seconds."""

@@ -1,8 +1,8 @@
-"""Gets a model to call tools in the form it supports: native, written as text, or constrained to a schema.
+"""Gets a model to call tools in the form it supports: native, or written as text.
 
 Text is a call only for a model that is known to write calls as text. For an unknown one a probe finds that out, once,
-when its answer ends like a call. After a malformed call the model gets one hint about the mistake. If that fails too,
-the next attempt is constrained to a call. The learnt facts are in `facts`.
+when its answer ends like a call. After a malformed call the model gets one hint about the mistake. The learnt facts
+are in `facts`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from ollm.providers.base import (
 )
 from ollm.providers.text_calls.rendering import (
     add_tool_list,
-    build_call_schema,
     choose_plainest,
     explain_calling,
     make_example_call,
@@ -195,18 +194,14 @@ class AnswerParser:
         self.native.append(CallPiece(piece.name, arguments, piece.id))
 
 
-MAX_CALL_TOKENS = 1024  # tokens of a call that is bound to a schema: a small model that writes more has lost its way
-MAX_STUMBLED_ANSWERS = 2  # answers that needed the schema, after which it is used from the start
+MAX_CALL_TOKENS = 1024  # A model that writes a longer call has lost its way.
 
 
 class ToolCallFallback:
-    """One answer to one request with tools. `stumbles` counts the previous answers that needed the schema."""
+    """One answer to one request with tools."""
 
-    def __init__(
-        self, provider: Provider, request: ChatRequest, facts: ModelFacts, stumbles: int = 0, *, may_probe: bool = True
-    ) -> None:
+    def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts, *, may_probe: bool = True) -> None:
         self.facts = self.counted = facts  # `counted`: by what the request was sent whose prompt tokens are reported
-        self.stumbles = stumbles
         self._provider = provider
         self._request = request
         self._usage = Usage()
@@ -223,7 +218,7 @@ class ToolCallFallback:
         calls, text = parser.calls, parser.held_text
         if parser.written and not await self._writes_calls(parser.written.form):
             calls = []
-        elif parser.mistake and self.facts.call_form in ("text", "constrained"):
+        elif parser.mistake and self.facts.call_form == "text":
             calls, text = await self._retry_call(parser)
         if parser.native:
             self.facts = replace(self.facts, call_form="native")
@@ -239,7 +234,7 @@ class ToolCallFallback:
         if self.may_probe and (self.facts.call_form == "unknown" or self.facts.written_form != form):
             self.may_probe = False
             self.facts = await self.probe_call_form()
-        return self.facts.call_form in ("text", "constrained") and self.facts.written_form == form
+        return self.facts.call_form == "text" and self.facts.written_form == form
 
     async def probe_call_form(self) -> ModelFacts:
         """Ask for a call with a random word. Only a call with that word, native or as the whole end of the text, tells
@@ -277,7 +272,7 @@ class ToolCallFallback:
         return replace(self._request, messages=messages, tools=tools)
 
     def create_parser(self) -> AnswerParser:
-        reads = self.facts.call_form in ("text", "constrained")
+        reads = self.facts.call_form == "text"
         template = self.may_probe and self.facts.takes_tools  # may ask for another form
         forms = (self.facts.written_form,) if reads and not template else ALL_WRITTEN_FORMS
         return AnswerParser(self._request.tools, forms if reads or self.facts.call_form == "unknown" else ())
@@ -304,20 +299,13 @@ class ToolCallFallback:
         self._count_usage(parser.finish.usage)
 
     async def _retry_call(self, parser: AnswerParser) -> tuple[list[CallPiece], str]:
-        """Send one hint about the mistake; then, if the server can, request a call constrained to the schema. A model
-        known to need the schema gets no hint. Return the calls, and the text to show if there are none."""
-        text = parser.held_text
-        if self.facts.call_form == "text":
-            second = self.create_parser()
-            pieces = [piece async for piece in self.request_answer(second, self._build_retry_request(parser))]
-            parser.finish = second.finish
-            if not second.mistake:
-                return second.calls, "".join(piece.text for piece in pieces if isinstance(piece, TextPiece)) or text
-            parser = second
-        calls = await self.request_constrained_calls(parser)
-        if self.stumbles >= MAX_STUMBLED_ANSWERS and self.facts.binds_answers:
-            self.facts = replace(self.facts, call_form="constrained")
-        return calls, text
+        """Send one hint about the mistake. Return the calls, and the text to show if there are none."""
+        text, second = parser.held_text, self.create_parser()
+        pieces = [piece async for piece in self.request_answer(second, self._build_retry_request(parser))]
+        parser.finish = second.finish
+        if second.mistake:
+            return [], text
+        return second.calls, "".join(piece.text for piece in pieces if isinstance(piece, TextPiece)) or text
 
     def _build_retry_request(self, parser: AnswerParser) -> ChatRequest:
         request = self._render_request()
@@ -325,45 +313,6 @@ class ToolCallFallback:
         words = f"That was no tool call: {parser.mistake} {how}\nOr answer in words."
         said = PromptMessage(role="assistant", content=parser.shown_text + parser.held_text)
         return replace(request, messages=(*request.messages, said, PromptMessage(role="user", content=words)))
-
-    async def request_constrained_calls(self, parser: AnswerParser) -> list[CallPiece]:
-        """Request a call constrained to the schema of the offered tools. Return [] if the server cannot do that. A
-        server that ignores the schema is detected and not tried again."""
-        from ollm.providers.text_calls.repair import parse_calls
-
-        self.stumbles += 1
-        if not self.facts.binds_answers:
-            return []
-        plain = render_messages(self._request.messages, self.facts.written_form)
-        words = PromptMessage(role="user", content=f"Call the tool now. {parser.mistake}".strip())
-        request = replace(
-            self._request,
-            messages=(*add_tool_list(plain, self._request.tools, self.facts.written_form), words),
-            tools=(),
-            response_schema=build_call_schema(self._request.tools),
-            max_tokens=min(self._request.max_tokens or MAX_CALL_TOKENS, MAX_CALL_TOKENS),
-            temperature=0,
-        )
-        try:
-            text = await self._collect_text(self._provider.stream(request))
-        except ModelError:
-            return []
-        if text.strip() and not text.lstrip().startswith("{"):
-            self.facts = replace(self.facts, binds_answers=False)
-        whole = text.rstrip().endswith("}")  # a value that was cut off would be incomplete
-        return list(parse_calls(text, {tool.name: tool for tool in self._request.tools}).calls) if whole else []
-
-    async def _collect_text(self, pieces: AsyncGenerator[AnyPiece, None]) -> str:
-        parser, watch = AnswerParser(()), StreamWatch()
-        text = ""
-        async with aclosing(parser.parse_stream(pieces)) as heard:
-            async for piece in heard:
-                text += piece.text if isinstance(piece, TextPiece) else ""
-                if isinstance(piece, TextPiece) and watch.is_endless(piece.text, held=True):
-                    break
-        self.facts = parser.watch.update_facts(self.facts)
-        self._count_usage(parser.finish.usage)
-        return text
 
     def _count_usage(self, usage: Usage) -> None:
         """Count prompt tokens of the first request, and add up completion tokens."""

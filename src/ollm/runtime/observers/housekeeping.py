@@ -115,8 +115,6 @@ class ModelFactsObserver(TurnObserver):
 NEWS = {
     ("call_form", "blocks"): "it writes fenced commands and files, which ollm runs as tool calls",
     ("call_form", "text"): "it writes tool calls as text, which ollm parses",
-    ("call_form", "constrained"): "its tool calls are constrained to the tools' schema",
-    ("binds_answers", False): "the server ignores response_format, so tool calls cannot be bound to a schema",
     ("takes_thinking", False): "the server refuses messages with thinking, so none is sent back",
 }
 
