@@ -29,22 +29,24 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ollm.app import ProcessScope, open_conversation
 from ollm.archive.listing import refresh_list
 from ollm.archive.process import ArchiveProcess
-from ollm.config.settings import DaemonSettings
+from ollm.config.settings import DaemonSettings, NotifySettings
 from ollm.daemon.application import build_application
 from ollm.daemon.auth import WebAccess, WebState, parse_origin, read_state, write_state
 from ollm.daemon.bodies import make_problem
 from ollm.daemon.hub import Hub, HubLimits
-from ollm.daemon.notify import make_notifier
 from ollm.daemon.places import DaemonProcess, RunFiles
 from ollm.daemon.service import DaemonService
 from ollm.daemon.transcript import prepare_rendering
 from ollm.domain.errors import BusyError, OllmError, UsageError
+from ollm.domain.events import ConfirmationRequested, Event, TurnFinished
 from ollm.store.lease import get_process_start
 from ollm.system.locks import OwnerLock
 from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ollm.daemon.hub import DaemonSession
 
 OWN_PORTS = range(20_000, 30_000)  # systems take the ports of connections from above
 ATTEMPTS, RETRY_SECONDS, WAIT_SECONDS = 20, 0.1, 2.0
@@ -382,3 +384,57 @@ async def serve_until_stopped(
         await hub.drain(drain)
     finally:
         await server.shutdown(sockets=sockets)
+
+
+NOTIFY_SECONDS = 30.0
+
+
+def make_notifier(
+    settings: NotifySettings, environment: Mapping[str, str], url: str
+) -> Callable[[DaemonSession, Event], None]:
+    """Make what is called with each event of a session; it waits for no command."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def run(text: bytes) -> None:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *settings.command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,
+            )
+            try:
+                await asyncio.wait_for(process.communicate(text), NOTIFY_SECONDS)
+            finally:
+                if process.returncode is None:
+                    process.kill()
+        except (OSError, TimeoutError) as error:
+            log.warning("notify.command failed: %r", error, extra={"operation": "notify"})
+
+    def notify(held: DaemonSession, event: Event) -> None:
+        if settings.command and isinstance(event, ConfirmationRequested | TurnFinished):
+            place = {"sessionId": held.session_id, "url": f"{url}/#/session/{held.session_id}" if url else None}
+            task = asyncio.ensure_future(
+                run(msgspec.json.encode({**place, **describe_event(event, settings.contents)}))
+            )
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+    return notify
+
+
+def describe_event(event: ConfirmationRequested | TurnFinished, contents: bool) -> dict[str, Any]:
+    """Describe what happened, with its contents only if they are wanted."""
+    if isinstance(event, ConfirmationRequested):
+        asked = event.details
+        more = {"question": asked.description, "command": asked.command} if contents else {}
+        return {"event": "asks", "title": f"ollm asks about {asked.tool}", "tool": asked.tool, **more}
+    title = "ollm has finished" if event.reason == "answered" else f"ollm has stopped: {event.reason}"
+    return {
+        "event": "ended",
+        "title": title,
+        "reason": event.reason,
+        **({"message": event.message} if contents else {}),
+    }
