@@ -18,7 +18,7 @@ from acp import RequestError, spawn_agent_process
 from acp import schema as wire
 from acp.client.connection import ClientSideConnection
 
-from ollm.acp.server import serve_editor
+from ollm.acp.connection import serve_editor
 from ollm.app import ProcessScope
 from tests.cli.forked_child import ForkedChild, start_command
 from tests.servers.answers import Answer

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack
+from importlib import import_module
 from inspect import signature
-from typing import Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import msgspec
 
@@ -25,6 +30,11 @@ from ollm.app import redact_error
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnknownModelError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
+from ollm.system.process_tree import make_undumpable
+
+if TYPE_CHECKING:
+    from ollm.acp.sessions import EditorSessions
+    from ollm.app import ProcessScope
 
 log = logging.getLogger("ollm.acp")
 R = TypeVar("R")
@@ -206,3 +216,51 @@ def describe_error(error: OllmError) -> JsonObject:
     code, reason = next(((code, reason) for kind, code, reason in CODES if isinstance(error, kind)), (FAILED, "failed"))
     action = {"action": redact_error(error.action)} if error.action else {}
     return {"code": code, "message": redact_error(str(error)), "data": {"reason": reason, **action}}
+
+
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+async def serve_editor(process: ProcessScope, flags: dict[str, Any], source: int, target: int) -> None:
+    """Serve the protocol on two descriptors until the input ends or SIGTERM, SIGINT or SIGHUP arrives."""
+    make_undumpable()
+    transport = StdioTransport(source, target)
+    loop = asyncio.get_running_loop()
+    async with AsyncExitStack() as stack:
+        serving = asyncio.ensure_future(serve_requests(process, flags, transport, stack))
+        for name in ENDING_SIGNALS:
+            loop.add_signal_handler(name, serving.cancel)
+        try:
+            await asyncio.wait([serving])
+        finally:
+            for name in ENDING_SIGNALS:
+                loop.remove_signal_handler(name)
+    if not serving.cancelled():
+        serving.result()
+
+
+async def serve_requests(
+    process: ProcessScope, flags: dict[str, Any], transport: StdioTransport, stack: AsyncExitStack
+) -> None:
+    """Serve requests. Cleanup is pushed onto `stack`."""
+    stack.push_async_callback(transport.close)
+    editor = EditorClient(transport)
+    stack.push_async_callback(editor.close)
+
+    async def load_sessions() -> EditorSessions:
+        process.start_logging()
+        module = await asyncio.to_thread(import_module, "ollm.acp.sessions")
+        sessions: EditorSessions = module.EditorSessions(process, editor, flags)
+        stack.push_async_callback(sessions.close_all)
+        stack.callback(asyncio.create_task(sessions.stop_after(transport.ended), name="end of input").cancel)
+        return sessions
+
+    await editor.serve_requests(load_sessions)
+
+
+def claim_stdout() -> int:
+    """Reserve stdout for the protocol and return its descriptor. Other output goes to stderr from now on."""
+    sys.stdout.flush()
+    target = os.dup(1)
+    os.dup2(2, 1)
+    return target
