@@ -18,7 +18,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "ollm-
 VERSION = "4.14.0"
 TEXT = "## One\n\n#### Deep\n\n`code`\n\n```python\ndef f(): ...\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> [x](https://example.org)\n"
 SCRIPT = [Answer(text=TEXT, thinking="Hm"), Answer(calls=[("shell", {"command": "rm -rf build && make"})]), "ok"]
-PAGES = ("tools", "policy", "models", "settings")
+PAGES = ("tools", "policy", "models", "compare", "settings")
 
 pytestmark = pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 

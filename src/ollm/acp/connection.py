@@ -33,7 +33,6 @@ from ollm.domain.struct import Data
 from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
-    from ollm.acp.sessions import EditorSessions
     from ollm.app import ProcessScope
 
 log = logging.getLogger("ollm.acp")
@@ -247,10 +246,10 @@ async def serve_requests(
     editor = EditorClient(transport)
     stack.push_async_callback(editor.close)
 
-    async def load_sessions() -> EditorSessions:
+    async def load_sessions() -> Any:
         process.start_logging()
         module = await asyncio.to_thread(import_module, "ollm.acp.sessions")
-        sessions: EditorSessions = module.EditorSessions(process, editor, flags)
+        sessions = module.EditorSessions(process, editor, flags)
         stack.push_async_callback(sessions.close_all)
         stack.callback(asyncio.create_task(sessions.stop_after(transport.ended), name="end of input").cancel)
         return sessions

@@ -20,6 +20,7 @@ from ollm import __version__
 from ollm.app import ProcessScope, open_conversation
 from ollm.app.worktrees import WorktreeManager
 from ollm.cli.commands import CommandTable, LazyGroup
+from ollm.cli.compare_results import print_comparison
 from ollm.cli.machine import inspect_hardware
 from ollm.cli.options import (
     confirm_or_fail,
@@ -43,7 +44,6 @@ from ollm.runtime.changes import update_tools
 from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.model.server_queue import in_background
 from ollm.services.compare import (
-    FIGURES,
     KEPT_FILES,
     MAX_TOLD_LINES,
     NEWEST,
@@ -51,20 +51,19 @@ from ollm.services.compare import (
     ComparePlan,
     CompareRun,
     CompareTask,
-    Comparison,
     TaskRepository,
     add_result,
     add_tasks,
     begin_comparison,
     estimate_seconds,
+    find_results,
     format_tasks,
     list_runs,
     load_comparisons,
+    load_newest,
     load_tasks,
     parse_limit,
-    summarize,
 )
-from ollm.store.workspace_place import name_workspace
 from ollm.system.atomic import make_private_directory
 from ollm.system.locks import OwnerLock
 from ollm.system.terminal_text import clean_lines
@@ -73,9 +72,8 @@ COMMANDS: CommandTable = {
     "add": ("ollm.cli.compare:add", "Add a task."),
     "list": ("ollm.cli.compare:list_tasks", "List the tasks."),
     "run": ("ollm.cli.compare:run", "Run tasks with models; goes on where it was stopped."),
-    "show": ("ollm.cli.compare:show", "Show the newest results."),
+    "show": ("ollm.cli.compare_results:show", "Show the newest results."),
 }
-HEADINGS = ("model", "passed", "a round", "s", "reading", "writing", "tools", "read", "written", "steps", "failed", "J")
 
 
 @click.command(cls=LazyGroup, table=COMMANDS)
@@ -157,60 +155,6 @@ def write_tasks(process: ProcessScope, tasks: dict[str, CompareTask], *, yes: bo
     warn(f"added {format_count(len(tasks), 'task')}. Next: `ollm compare run --models A,B`.")
 
 
-@click.command()
-@shared_options("workspace", "json")
-def show(workspace: str | None, as_json: bool) -> None:
-    """Show the newest comparison of this project."""
-    print_comparison(CompareSpace(resolve_workspace(workspace)).results, as_json=as_json)
-
-
-def print_comparison(results: Path, *, as_json: bool) -> None:
-    for comparison in load_comparisons(results)[-1:]:
-        return print_result(summarize(comparison), format_comparison(comparison), as_json=as_json)
-    raise UsageError("No comparison yet.", action="Run `ollm compare run --models A,B`.")
-
-
-def format_comparison(comparison: Comparison) -> str:
-    (plan, runs), found = comparison, summarize(comparison)
-    rows = [
-        (
-            one["model"],
-            f"{one['passed']} of {one['tried']}",
-            "{} to {}".format(*one["rounds"]) if plan["times"] > 1 else "",
-            *(f"{one['figures'][name]:,g}" if name in one["figures"] else "" for name in FIGURES),
-        )
-        for one in found["models"]
-    ]
-    passed = [
-        [[run["passed"] for run in runs if (run["task"], run["model"]) == (task, model)] for model in plan["models"]]
-        for task in plan["tasks"]
-    ]
-    grid = [
-        (task, *(f"{sum(one)} of {len(one)}" if one else "" for one in row))
-        for task, row in zip(plan["tasks"], passed, strict=True)
-    ]
-    left = len(list_runs(plan)) - len(runs)
-    given = [f"{key}={value}" for key, value in plan["settings"].items()] + [f"limit {plan['limit']}"] * bool(
-        plan["limit"]
-    )
-    facts = (f"{format_count(len(plan['tasks']), 'task')} × {plan['times']}", *given, *plan["about"].values())
-    parts = (
-        ", ".join(facts) + (f". {format_count(left, 'run')} missing: the same command runs them." if left else ""),
-        format_table(HEADINGS, rows) + "\nSeconds, tokens and steps are means of a run.",
-        format_table(("task", *plan["models"]), grid),
-        "\n".join(map(describe_difference, found["differences"])),
-        "\n".join(f"{one['model']}: {', '.join(map(' '.join, one['server'].items()))}" for one in found["models"]),
-    )
-    return "\n\n".join(filter(None, parts))
-
-
-def describe_difference(found: dict[str, Any]) -> str:
-    one, other = found["models"] if found["more"] >= 0 else found["models"][::-1]
-    if found["beyondChance"]:
-        return f"{one} passed {abs(found['more'])} more than {other}."
-    return f"No difference between {one} and {other}: it is within the spread."
-
-
 FAULTS = {0: "passes at the start", 124: "does not end in time", 126: "cannot run", 127: "cannot run"}  # by exit code
 MAX_SHOWN_LINES = 8
 
@@ -220,7 +164,7 @@ class CompareSpace:
 
     def __init__(self, workspace: Path) -> None:
         self.process = ProcessScope(workspace=workspace)
-        self.results = self.process.home.root / "compare" / f"{name_workspace(workspace)}.jsonl"
+        self.results = find_results(self.process.home.root, workspace)
         self._manager = WorktreeManager(self.process, workspace)
         trees = self._manager.worktrees
         self.repository = TaskRepository(trees.here, trees.prefix, self.process.environment)
@@ -357,6 +301,7 @@ def run(tasks: tuple[str, ...], workspace: str | None, as_json: bool, **options:
         limit=options["limit"],
         network=options["network"],
         about={
+            "project": space.process.workspace.name,
             "started": format_stamp(space.process.clock()),
             "hardware": inspect_hardware().describe(),
             "version": f"ollm {__version__}",
@@ -368,7 +313,7 @@ def run(tasks: tuple[str, ...], workspace: str | None, as_json: bool, **options:
         except (asyncio.CancelledError, KeyboardInterrupt):
             warn("stopped. The same command goes on with the next run.")
             raise
-    print_comparison(space.results, as_json=as_json)
+    print_comparison(load_newest(space.results), as_json=as_json)
 
 
 class _TaskRuns:

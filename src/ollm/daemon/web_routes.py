@@ -13,6 +13,7 @@ from litestar.datastructures import Cookie
 from litestar.params import Parameter
 from litestar.response import Response, Stream
 
+from ollm.app.compare_page import render_newest
 from ollm.daemon.auth import (
     LOGIN_SECONDS,
     PAGE_FILES,
@@ -44,7 +45,12 @@ from ollm.daemon.service import DaemonService
 from ollm.daemon.transcript import prepare_rendering, read_transcript
 from ollm.domain.errors import DeniedError, UsageError
 from ollm.services.edit_ledger import compute_digest
-from ollm.services.session_export.html import STYLE_FILES, render_diff_as_html, render_markdown_as_html
+from ollm.services.session_export.html import (
+    COMPARISON_STYLE,
+    STYLE_FILES,
+    render_diff_as_html,
+    render_markdown_as_html,
+)
 from ollm.system.terminal_text import escape_controls
 
 KINDS = {
@@ -68,7 +74,10 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
-ALL_STYLES, STYLES = "all.css", ("colours.css", "transcript.css", "app.css")  # one request instead of three
+ALL_STYLES, STYLES = (
+    "all.css",
+    ("colours.css", "transcript.css", "compare.css", "app.css"),
+)  # One request instead of four.
 CHECKED, KEPT = "no-cache", "private, max-age=31536000, immutable"
 
 
@@ -107,7 +116,8 @@ async def send_file(scope: Scope, send: Send, name: str, content: bytes, tag: st
 def load_files() -> tuple[str, dict[str, tuple[bytes, str]]]:
     """Load the pages' files once: a version of them all, and each one's content and ETag by name."""
     own = (files("ollm.daemon") / "web").iterdir()
-    found = {file.name: file.read_bytes() for file in (*own, *STYLE_FILES) if file.name.endswith(tuple(KINDS))}
+    named = [file for file in (*own, *STYLE_FILES, COMPARISON_STYLE) if file.name.endswith(tuple(KINDS))]
+    found = {file.name: file.read_bytes() for file in named}
     found[ALL_STYLES] = b"".join(found[name] for name in STYLES)
     version = compute_digest(b"".join(found[name] for name in sorted(found)))[:16]
     found["index.html"] = found["index.html"].replace(PAGE_FILES.encode(), f"{PAGE_FILES}{version}/".encode())
@@ -227,6 +237,14 @@ async def show_transcript(
 ) -> TranscriptPage:
     """A stretch of the archive as HTML, oldest first, between messages `after` and `before`."""
     return await service.run_apart(lambda process: read_transcript(process, session, before, after, limit))
+
+
+@get("/comparisons")
+async def list_comparisons(service: DaemonService) -> list[RenderReply]:
+    """The newest comparison of models of each workspace, as HTML."""
+    return await service.run_apart(
+        lambda process: [RenderReply(html=html) for html in render_newest(process.home.root / "compare")]
+    )
 
 
 @post("/web/render", status_code=200)

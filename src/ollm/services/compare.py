@@ -24,6 +24,7 @@ from ollm.config.validation import SettingsReader, read_config_file
 from ollm.config.yaml_tree import SourcePosition
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
+from ollm.store.workspace_place import name_workspace
 from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.git_commands import GitCommands
 
@@ -231,6 +232,10 @@ Comparison = tuple[ComparePlan, list[CompareRun]]
 Place = tuple[str, int, str]
 
 
+def find_results(home: Path, workspace: Path) -> Path:
+    return home / "compare" / f"{name_workspace(workspace)}.jsonl"
+
+
 def load_comparisons(file: Path) -> list[Comparison]:
     """Load all comparisons with their runs, the newest last. A line that was cut off is left out."""
     found: list[Comparison] = []
@@ -241,6 +246,12 @@ def load_comparisons(file: Path) -> list[Comparison]:
             else:
                 found[-1][1].append(msgspec.json.decode(line, type=CompareRun))
     return found
+
+
+def load_newest(file: Path) -> Comparison:
+    for comparison in load_comparisons(file)[-1:]:
+        return comparison
+    raise UsageError("No comparison yet.", action="Run `ollm compare run --models A,B`.")
 
 
 def add_result(file: Path, entry: ComparePlan | CompareRun) -> None:
@@ -273,12 +284,19 @@ def summarize(comparison: Comparison) -> dict[str, Any]:
         {
             "models": (one["model"], other["model"]),
             "more": one["passed"] - other["passed"],
-            "beyondChance": abs(one["passed"] - other["passed"]) > one["spread"] + other["spread"],
+            "beyondChance": abs(one["passed"] - other["passed"]) > 2 * math.hypot(one["spread"], other["spread"]),
         }
         for one, other in combinations(models, 2)
         if one["tried"] == other["tried"] > 0
     ]
     return {"plan": plan, "models": models, "differences": differences, "runs": runs}
+
+
+def describe_difference(found: dict[str, Any]) -> str:
+    one, other = found["models"] if found["more"] >= 0 else found["models"][::-1]
+    if found["beyondChance"]:
+        return f"{one} passed {abs(found['more'])} more than {other}."
+    return f"No difference between {one} and {other}: it is within the spread."
 
 
 def _summarize_model(model: str, runs: Sequence[CompareRun]) -> dict[str, Any]:
@@ -290,7 +308,7 @@ def _summarize_model(model: str, runs: Sequence[CompareRun]) -> dict[str, Any]:
         "passed": passed,
         "tried": tried,
         "rounds": (min(rounds, default=0), max(rounds, default=0)),
-        "spread": round(math.sqrt(passed * (tried - passed) / max(tried, 1)), 1),
+        "spread": round(math.sqrt(tried * (passed + 2) * (tried - passed + 2)) / (tried + 4), 2),
         "figures": {name: round(fmean(values), 1) for name, values in known.items() if values},
         "server": runs[-1]["server"] if runs else {},
     }

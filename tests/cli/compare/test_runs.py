@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ async def test_each_task_runs_with_each_model_and_the_table_says_who_passed(tmp_
         shown = await runner.run("compare", "show")
         found = json.loads(done.out)
         opened = await runner.run("sessions", "view", found["runs"][0]["sessionId"])
+        file = runner.home / "page.html"
+        written = [await runner.run("compare", "show", "--html", str(file), *more) for more in ((), (), ("--force",))]
 
     assert done.code == 0, done.err
     assert list_verdicts(done.out) == [("big", 1, True), ("big", 2, False), ("small", 1, True), ("small", 2, False)]
@@ -46,6 +49,15 @@ async def test_each_task_runs_with_each_model_and_the_table_says_who_passed(tmp_
     assert "No difference between big and small" in shown.out
     assert "1 of 2" in shown.out
     assert "Make it good." in opened.out
+    page = file.read_text()
+    links = re.findall(r'href="#(run-\d)"', page)
+    sections = re.findall(r'<section class="run[^>]*id="([^"]+)"', page)
+    assert links == sections == [f"run-{number}" for number in range(4)]
+    assert [one.code for one in written] == [0, 2, 0]
+    assert "No difference between big and small" in page
+    assert "the check fails" in page
+    assert "<script" not in page
+    assert set(re.findall(r'(?:src|href)="(.)', page)) == {"#"}
     assert json.loads(listed.out) == []
     assert (list_files(runner), git(runner.workspace, "status", "--short")) == (before, "?? .ollm/")
 

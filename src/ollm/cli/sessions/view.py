@@ -61,7 +61,7 @@ def export(
     """Write a session to a file: JSON, Markdown or HTML; without ID the newest one of the workspace."""
     process = ProcessScope()
     session_id = resolve_session_id(process, session, workspace)
-    target = None if output == "-" else _resolve_target(output, force)
+    target = None if output == "-" else resolve_target(output, force)
     if target:
         _refuse_own_place(target, process)
     with process.session_files.open_stream(session_id) as stream:
@@ -71,7 +71,7 @@ def export(
         if target is None:
             _write_chunks(sys.stdout.buffer, _follow(stream, chunks, "exported", "; the output is empty"))
         else:
-            _write_file(target, _follow(stream, chunks, "exported", f"; {target} was not written"))
+            write_file(target, _follow(stream, chunks, "exported", f"; {target} was not written"))
             note_export(process.home.exports, target)
             print(f"Wrote session {session_id} to {target}.", file=sys.stderr)
         _warn_damage(stream)
@@ -118,7 +118,7 @@ def _refuse_own_place(target: Path, process: ProcessScope) -> None:
         raise UsageError(f"{place} is where sessions are kept.", action="Choose another directory.")
 
 
-def _resolve_target(output: str, force: bool) -> Path:
+def resolve_target(output: str, force: bool) -> Path:
     target = Path(output)
     if target.is_dir():
         raise UsageError(f"{target} is a directory.", action="Name a file inside it.")
@@ -148,7 +148,7 @@ def _is_special(target: Path) -> bool:
     return target.exists() and not target.is_file()
 
 
-def _write_file(target: Path, chunks: Iterator[bytes]) -> None:
+def write_file(target: Path, chunks: Iterator[bytes]) -> None:
     try:
         if _is_special(target):
             with target.open("wb") as file:

@@ -12,6 +12,7 @@ const PAGES = /** @type {Record<string, {label: string, icon: string, load: () =
   tools: { label: "Tools", icon: "tool", load: () => import("./tools-page.js") },
   policy: { label: "Policy", icon: "shield", load: () => import("./policy-page.js") },
   models: { label: "Models", icon: "chip", load: () => import("./models-page.js") },
+  compare: { label: "Compared", icon: "chart", load: () => import("./compare-page.js") },
   settings: { label: "Settings", icon: "gear", load: () => import("./settings-page.js") },
 });
 

@@ -25,6 +25,7 @@ from ollm.system.terminal_text import escape_controls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from importlib.resources.abc import Traversable
 
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -265,8 +266,9 @@ def _render_diff_line(mark: str, text: str, number: int, spans: Iterable[tuple[i
     return f"<span{head}>{mark}{''.join(parts)}{escape(text[at:], quote=False)}\n</span>"
 
 
-*STYLE_FILES, EXPORT_STYLE = (
-    files("ollm.services.session_export") / name for name in ("colours.css", "transcript.css", "export.css")
+*STYLE_FILES, EXPORT_STYLE, COMPARISON_STYLE, COMPARISON_PAGE = (
+    files("ollm.services.session_export") / name
+    for name in ("colours.css", "transcript.css", "export.css", "compare.css", "compare.html")
 )
 _PAGE_HEAD = """<!doctype html>
 <html lang="en">
@@ -282,9 +284,9 @@ _PAGE_HEAD = """<!doctype html>
 """
 
 
-def render_page_head(title: str) -> str:
-    """Render the page up to the body. The title is already HTML."""
-    style = "".join(found.read_text(encoding="utf-8") for found in (*STYLE_FILES, EXPORT_STYLE))
+def render_page_head(title: str, *styles: Traversable) -> str:
+    """Render the page up to the body, with more styles. The title is already HTML."""
+    style = "".join(found.read_text(encoding="utf-8") for found in (*STYLE_FILES, EXPORT_STYLE, *styles))
     return _PAGE_HEAD.replace("{title}", title).replace("{style}", style)
 
 

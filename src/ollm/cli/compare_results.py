@@ -1,0 +1,80 @@
+"""`ollm compare show`: the newest comparison as a table, as JSON or as a page."""
+
+from __future__ import annotations
+
+import click
+
+from ollm.app import ProcessScope
+from ollm.app.compare_page import render_file
+from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn
+from ollm.cli.sessions.view import resolve_target, write_file
+from ollm.domain.text import format_count
+from ollm.services.compare import (
+    FIGURES,
+    Comparison,
+    describe_difference,
+    find_results,
+    list_runs,
+    load_newest,
+    summarize,
+)
+from ollm.services.session_export import note_export
+
+HEADINGS = ("model", "passed", "a round", "s", "reading", "writing", "tools", "read", "written", "steps", "failed", "J")
+
+
+@click.command()
+@click.option("--html", metavar="FILE", help="Write a page with the sessions of all runs.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@shared_options("workspace", "json")
+def show(html: str | None, force: bool, workspace: str | None, as_json: bool) -> None:
+    """Show the newest comparison of this project."""
+    place = resolve_workspace(workspace)
+    process = ProcessScope(workspace=place)
+    comparison = load_newest(find_results(process.home.root, place))
+    if html:
+        target = resolve_target(html, force)
+        page = render_file(comparison, process.session_files.open_stream)
+        write_file(target, (text.encode("utf-8", "replace") for text in page))
+        note_export(process.home.exports, target)
+        warn(f"wrote {target}.")
+    else:
+        print_comparison(comparison, as_json=as_json)
+
+
+def print_comparison(comparison: Comparison, *, as_json: bool) -> None:
+    print_result(summarize(comparison), format_comparison(comparison), as_json=as_json)
+
+
+def format_comparison(comparison: Comparison) -> str:
+    (plan, runs), found = comparison, summarize(comparison)
+    rows = [
+        (
+            one["model"],
+            f"{one['passed']} of {one['tried']}",
+            "{} to {}".format(*one["rounds"]) if plan["times"] > 1 else "",
+            *(f"{one['figures'][name]:,g}" if name in one["figures"] else "" for name in FIGURES),
+        )
+        for one in found["models"]
+    ]
+    passed = [
+        [[run["passed"] for run in runs if (run["task"], run["model"]) == (task, model)] for model in plan["models"]]
+        for task in plan["tasks"]
+    ]
+    grid = [
+        (task, *(f"{sum(one)} of {len(one)}" if one else "" for one in row))
+        for task, row in zip(plan["tasks"], passed, strict=True)
+    ]
+    left = len(list_runs(plan)) - len(runs)
+    given = [f"{key}={value}" for key, value in plan["settings"].items()] + [f"limit {plan['limit']}"] * bool(
+        plan["limit"]
+    )
+    facts = (f"{format_count(len(plan['tasks']), 'task')} × {plan['times']}", *given, *plan["about"].values())
+    parts = (
+        ", ".join(facts) + (f". {format_count(left, 'run')} missing: the same command runs them." if left else ""),
+        format_table(HEADINGS, rows) + "\nSeconds, tokens and steps are means of a run.",
+        format_table(("task", *plan["models"]), grid),
+        "\n".join(map(describe_difference, found["differences"])),
+        "\n".join(f"{one['model']}: {', '.join(map(' '.join, one['server'].items()))}" for one in found["models"]),
+    )
+    return "\n\n".join(filter(None, parts))
