@@ -369,15 +369,15 @@ def test_relative_imports_work_and_two_folders_of_one_name_do_not_mix(tmp_path: 
         folder.mkdir(parents=True)
         (folder / "helper.py").write_text(f"value = {number}\n")
         (folder / "code.py").write_text("from .helper import value\n")
-    assert load_attribute(tmp_path / "1" / "same", "same", "code:value") == 1
-    assert load_attribute(tmp_path / "1" / "same", "same", "code:value") == 1
-    assert load_attribute(tmp_path / "2" / "same", "same", "code:value") == 2
+    assert load_attribute(tmp_path / "1" / "same", "code:value") == 1
+    assert load_attribute(tmp_path / "1" / "same", "code:value") == 1
+    assert load_attribute(tmp_path / "2" / "same", "code:value") == 2
     (tmp_path / "3" / "with-init").mkdir(parents=True)
     (tmp_path / "3" / "with-init" / "__init__.py").write_text("base = 40\n")
     (tmp_path / "3" / "with-init" / "code.py").write_text("from . import base\nvalue = base + 2\n")
-    assert load_attribute(tmp_path / "3" / "with-init", "with-init", "code:value") == 42
+    assert load_attribute(tmp_path / "3" / "with-init", "code:value") == 42
     with pytest.raises(UsageError, match="has no gone in code"):
-        load_attribute(tmp_path / "2" / "same", "same", "code:gone")
+        load_attribute(tmp_path / "2" / "same", "code:gone")
 
 
 async def test_an_installed_package_brings_tools_context_search_and_servers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 
 from ollm.domain.lazy import compile_late
 
@@ -85,15 +86,10 @@ def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
     ordered = sorted(set(ids))
     short = {}
     for place, found in enumerate(ordered):
-        neighbours = ordered[max(place - 1, 0) : place] + ordered[place + 1 : place + 2]
-        shared = max((_count_shared(found, other) for other in neighbours), default=0)
-        short[found] = found[: max(MIN_SHORT_ID_CHARS, shared + 1)]
+        others = tuple(ordered[max(place - 1, 0) : place] + ordered[place + 1 : place + 2])
+        prefixes = (found[:size] for size in range(MIN_SHORT_ID_CHARS, len(found)))
+        short[found] = next((one for one in prefixes if not any(map(str.startswith, others, repeat(one)))), found)
     return short
-
-
-def _count_shared(one: str, other: str) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 _BLOCK_MARKS = ("", ">", "|", ">-", "|-")

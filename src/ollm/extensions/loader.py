@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -174,7 +173,7 @@ def _build_package(name: str, points: dict[Kind, dict[str, Any]]) -> tuple[Manif
     return manifest, lambda addition: points[addition.kind][addition.name].load()
 
 
-ROOT_PACKAGE = "ollm_extensions"  # the package that folders are loaded into, so that they meet nobody else's modules
+ROOT_PACKAGE = "ollm_extensions"  # folders are loaded below it, so that they meet nobody else's modules
 
 
 class ExtensionContext(msgspec.Struct, frozen=True):
@@ -253,43 +252,26 @@ def locate_extension(name: str, home: Path) -> tuple[Manifest, Load]:
         manifest = read_manifest(folder, home.parent / "cache" / f"extension-{name}.json")
         if manifest.name != name:
             raise UsageError(f"{folder} contains an extension named {manifest.name}.")
-        return manifest, lambda addition: load_attribute(folder, manifest.name, addition.target)
+        return manifest, lambda addition: load_attribute(folder, addition.target)
     installed = find_packages()
     if name not in installed:
         raise UsageError(f"No extension named {name}.", action="List them with `ollm extensions list`.")
     return installed[name]
 
 
-def load_attribute(folder: Path, name: str, target: str) -> Any:
+def load_attribute(folder: Path, target: str) -> Any:
     """Load `module:attribute` from a folder, imported as a separate package so that relative imports work."""
-    package = f"{ROOT_PACKAGE}.{name.replace('-', '_')}"
-    if getattr(sys.modules.get(package), "__path__", None) != [str(folder)]:
-        _make_package(package, folder)
+    root = sys.modules.setdefault(ROOT_PACKAGE, ModuleType(ROOT_PACKAGE))
+    if getattr(root, "__path__", None) != [str(folder.parent)]:
+        root.__path__ = [str(folder.parent)]
+        for known in [module for module in sys.modules if module.startswith(f"{ROOT_PACKAGE}.")]:
+            del sys.modules[known]
+    importlib.invalidate_caches()
     module, _, wanted = target.partition(":")
     try:
-        return getattr(importlib.import_module(f"{package}.{module}"), wanted)
+        return getattr(importlib.import_module(f"{ROOT_PACKAGE}.{folder.name}.{module}"), wanted)
     except AttributeError as error:
         raise UsageError(f"{folder} has no {wanted} in {module}.") from error
-
-
-def _make_package(package: str, folder: Path) -> None:
-    for known in [module for module in sys.modules.copy() if module == package or module.startswith(f"{package}.")]:
-        del sys.modules[known]
-    root = sys.modules.setdefault(ROOT_PACKAGE, ModuleType(ROOT_PACKAGE))
-    root.__path__ = []
-    importlib.invalidate_caches()
-    start = folder / "__init__.py"
-    if not start.is_file():
-        module = ModuleType(package)
-        module.__path__ = [str(folder)]
-        sys.modules[package] = module
-        return
-    spec = importlib.util.spec_from_file_location(package, start, submodule_search_locations=[str(folder)])
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[package] = module
-    spec.loader.exec_module(module)
 
 
 def collect_tools(found: Any, context: ExtensionContext) -> list[ToolSpec]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Annotated, ClassVar
 
@@ -144,91 +143,50 @@ class EditMatch(Data, frozen=True):
     note: str = ""
 
 
-class FlatText:
-    """A text with LF in place of CRLF, and a map back to the original positions."""
-
-    def __init__(self, raw: str) -> None:
-        self.raw = raw
-        self.flat = raw.replace("\r\n", "\n")
-        self._breaks = list(self._find_crlfs()) if len(self.flat) != len(raw) else []
-
-    @property
-    def newline(self) -> str:
-        """The most common line end."""
-        return "\r\n" if 2 * len(self._breaks) > self.flat.count("\n") else "\n"
-
-    def find_raw_offset(self, offset: int) -> int:
-        return offset + bisect_left(self._breaks, offset)
-
-    def get_line_number(self, offset: int) -> int:
-        return self.flat.count("\n", 0, offset) + 1
-
-    def _find_crlfs(self) -> Iterator[int]:
-        found = self.raw.find("\r\n")
-        count = 0
-        while found >= 0:
-            yield found - count
-            count += 1
-            found = self.raw.find("\r\n", found + 2)
-
-
 def apply_edits(text: str, edits: tuple[Replacement, ...], given: str) -> tuple[str, list[EditMatch]]:
     """Apply all edits to the original text. Raises ToolFailure, which names the edit at fault."""
-    flat = FlatText(text)
-    places = [place for number, edit in enumerate(edits, 1) for place in _find_matches(flat, edit, number, given)]
+    places = [place for number, edit in enumerate(edits, 1) for place in _find_matches(text, edit, number, given)]
     places.sort(key=lambda place: (place.start, place.end))
     for one, following in pairwise(places):
         if following.start < one.end:
             raise ToolFailure(
                 "EditsOverlap",
                 f"Edits {one.edit} and {following.edit} change the same text of {given}, at line "
-                f"{flat.get_line_number(following.start)}; nothing changed. Make them one edit.",
+                f"{_count_line(text, following.start)}; nothing changed. Make them one edit.",
             )
-    return _replace_matches(flat, places), places
-
-
-def _replace_matches(flat: FlatText, places: list[EditMatch]) -> str:
+    newline = "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"  # the most common one
     parts, position = [], 0
     for place in places:
-        parts += [
-            flat.raw[position : flat.find_raw_offset(place.start)],
-            place.replacement.replace("\n", flat.newline),
-        ]
-        position = flat.find_raw_offset(place.end)
-    return "".join([*parts, flat.raw[position:]])
+        parts += [text[position : place.start], place.replacement.replace("\n", newline)]
+        position = place.end
+    return "".join([*parts, text[position:]]), places
 
 
-def _find_matches(flat: FlatText, edit: Replacement, number: int, given: str) -> list[EditMatch]:
+def _count_line(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
+
+
+def _find_matches(text: str, edit: Replacement, number: int, given: str) -> list[EditMatch]:
     target, replacement = edit.target.replace("\r\n", "\n"), edit.replacement.replace("\r\n", "\n")
-    starts = list(_find_occurrences(flat.flat, target))
-    if len(starts) > 1 and not edit.replace_all:
-        lines = ", ".join(str(flat.get_line_number(start)) for start in starts[:MAX_LISTED_LINES])
-        more = ", …" if len(starts) > MAX_LISTED_LINES else ""
+    spans = [found.span() for found in re.finditer("\r?\n".join(map(re.escape, target.split("\n"))), text)]
+    if len(spans) > 1 and not edit.replace_all:
+        lines = ", ".join(str(_count_line(text, start)) for start, _ in spans[:MAX_LISTED_LINES])
+        more = ", …" if len(spans) > MAX_LISTED_LINES else ""
         raise ToolFailure(
             "EditTargetAmbiguous",
-            f"Edit {number}: its target is found {len(starts)} times in {given}, at lines {lines}{more}; nothing was "
+            f"Edit {number}: its target is found {len(spans)} times in {given}, at lines {lines}{more}; nothing was "
             "changed. Include more of the surrounding text in the target, or set replaceAll.",
         )
-    if starts:
-        end = len(target)
-        return [EditMatch(edit=number, start=start, end=start + end, replacement=replacement) for start in starts]
-    tolerant = _find_tolerant_match(flat, target, replacement, number)
+    if spans:
+        return [EditMatch(edit=number, start=start, end=end, replacement=replacement) for start, end in spans]
+    tolerant = _find_tolerant_match(text, target, replacement, number)
     if tolerant is not None:
         return [tolerant]
-    raise ToolFailure(
-        "EditTargetNotFound",
-        f"Edit {number}: its target is not in {given}; nothing changed. {find_closest_text(flat.flat, target)}",
-    )
+    closest = find_closest_text(text.replace("\r\n", "\n"), target)
+    raise ToolFailure("EditTargetNotFound", f"Edit {number}: its target is not in {given}; nothing changed. {closest}")
 
 
-def _find_occurrences(text: str, target: str) -> Iterator[int]:
-    found = text.find(target)
-    while found >= 0:
-        yield found
-        found = text.find(target, found + len(target))
-
-
-def _find_tolerant_match(flat: FlatText, target: str, replacement: str, number: int) -> EditMatch | None:
+def _find_tolerant_match(text: str, target: str, replacement: str, number: int) -> EditMatch | None:
     """Find the only place that matches except for whitespace or copied line numbers."""
     lines = target.strip("\n").split("\n")
     if not target.strip():
@@ -241,7 +199,7 @@ def _find_tolerant_match(flat: FlatText, target: str, replacement: str, number: 
     ]
     if all(_NUMBERED.match(line) for line in lines):
         ways.append((bare, str.rstrip, "the line numbers in the target were removed"))
-    standing = flat.flat.split("\n")
+    standing = text.split("\n")
     for wanted, form, note in ways:
         found = _find_windows(standing, wanted, form)
         if len(found) == 1:
@@ -269,7 +227,8 @@ def _make_match(
     standing: list[str], first: int, wanted: list[str], replacement: str, number: int, note: str, *, keep_end: bool
 ) -> EditMatch:
     start = sum(len(line) + 1 for line in standing[:first])
-    end = start + sum(len(line) + 1 for line in standing[first : first + len(wanted)]) - 1
+    last = first + len(wanted) - 1
+    end = start + len("\n".join(standing[first : last + 1]).removesuffix("\r" if last + 1 < len(standing) else ""))
     text = _reindent_replacement(replacement, _find_indent(wanted), _find_indent(standing[first : first + len(wanted)]))
     if keep_end:
         text = text.removesuffix("\n")

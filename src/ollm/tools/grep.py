@@ -272,7 +272,7 @@ def _run_type_list() -> str:
 
 _MAX_LINE_CHARS = 400  # characters of a line that are shown
 _CHARS_BEFORE_MATCH = 120
-_MAX_RECORD_BYTES = 64 << 20  # bytes of one line of output
+_MAX_RECORD_BYTES = 8 << 20  # bytes of one line of output
 MAX_COUNTED_MATCHES = 10_000
 
 
@@ -295,8 +295,7 @@ class MatchCollector:
         self.binary: set[str] = set()
         self.count = 0
         self.too_long = 0
-        self._waiting: list[bytes] = []
-        self._size = 0
+        self._rest = b""  # the beginning of a line whose end has not come
         self._decode = msgspec.json.Decoder().decode
 
     @cached_property
@@ -309,24 +308,12 @@ class MatchCollector:
         return self.count >= MAX_COUNTED_MATCHES
 
     def feed(self, chunk: bytes) -> None:
-        first, *others = chunk.split(b"\n")
-        self._buffer_part(first)
-        for part in others:
-            self._finish_line()
-            self._buffer_part(part)
-
-    def _buffer_part(self, part: bytes) -> None:
-        """Buffer a part of a line. A line that is far too long is discarded."""
-        self._size += len(part)
-        if self._size <= _MAX_RECORD_BYTES:
-            self._waiting.append(part)
-
-    def _finish_line(self) -> None:
-        if self._size > _MAX_RECORD_BYTES:
-            self.too_long += 1
-        elif self._size:
-            self._take_record(self._decode(b"".join(self._waiting)))
-        self._waiting, self._size = [], 0
+        *lines, rest = (self._rest + chunk).split(b"\n")
+        self._rest = rest[: _MAX_RECORD_BYTES + 1]
+        self.too_long += sum(len(line) > _MAX_RECORD_BYTES for line in lines)
+        for line in lines:
+            if 0 < len(line) <= _MAX_RECORD_BYTES:
+                self._take_record(self._decode(line))
 
     def _take_record(self, record: Any) -> None:
         kind, data = record["type"], record["data"]

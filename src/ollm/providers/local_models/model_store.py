@@ -240,9 +240,6 @@ class ModelStore:
 
     def _download(self, model: CatalogueModel, part: Path, progress: Progress, url: str | None) -> None:
         have = part.stat().st_size if part.exists() else 0
-        if model.size and have > model.size:
-            part.unlink()
-            have = 0
         require_disk_space(self.directory, max(0, model.size - have))
         if model.size and have == model.size:
             return
