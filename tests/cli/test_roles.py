@@ -174,7 +174,7 @@ async def test_summaries_go_to_the_small_model_within_its_window_and_back_to_mai
     assert any(body["messages"][0]["content"].startswith("You are the clerk") for body in runner.server.chats)
 
 
-async def test_the_next_summary_is_prepared_by_its_role_after_the_turn(
+async def test_the_role_of_summaries_compacts_after_the_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with (
@@ -184,14 +184,13 @@ async def test_the_next_summary_is_prepared_by_its_role_after_the_turn(
         configure(runner, roles={"summary": f"{clerk.base_url}/clerk"})
         async with talking(runner, monkeypatch) as conversation:
             async with asyncio.timeout(60):
-                while conversation.parts.compactor.prepared is None:
+                while not conversation.parts.prompt.get_active_context().folded:
                     await say(conversation, LONG)
                     await asyncio.sleep(0.5)
-            asked, heard = len(clerk.chats), list[Any]()
-            while not any(isinstance(event, Compressed) for event in heard):
-                await asyncio.sleep(0.5)
-                heard += await say(conversation, LONG)
+            asked = len(clerk.chats)
+            heard = await say(conversation, LONG)
             assert asked
+            assert any(isinstance(event, Compressed) for event in heard)
             assert not [body for body in runner.server.chats if not body.get("tools")], "main writes no summaries"
 
 

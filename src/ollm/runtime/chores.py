@@ -1,4 +1,4 @@
-"""Small requests beside the conversation: titles, modes, and summaries in advance.
+"""Work beside the conversation: titles, modes, and compaction in idle time.
 
 Chores wait for the end of a turn and follow each other, so that a server that holds one model at a time changes it as
 seldom as possible.
@@ -7,7 +7,6 @@ seldom as possible.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, get_args
@@ -16,13 +15,11 @@ import msgspec
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import OllmError
-from ollm.domain.messages import PromptMessage, group_messages
+from ollm.domain.messages import PromptMessage
 from ollm.domain.text import shorten_line
 from ollm.runtime.model.model import iterate_text
 from ollm.runtime.model.server_queue import in_background
-from ollm.services import budget as rules
-from ollm.services.chat_compression.compression_state import PreparedSummary
-from ollm.services.chat_compression.summary import build_request, clean_answer
+from ollm.services.chat_compression.summary import clean_answer
 from ollm.services.chat_recording.service import MAX_TITLE_CHARS
 from ollm.services.modes import MODES
 from ollm.system.terminal_text import make_printable
@@ -40,19 +37,22 @@ TITLE_ORDER = (
     "user, without quotation marks. Answer with the title alone."
 )
 MODE_ORDER = 'Choose the mode of a coding agent for the user\'s message. Answer with JSON: {"mode": NAME}.'
-log = logging.getLogger("ollm.chores")
 
 
 async def work_while_idle(parts: ConversationParts, is_due: Callable[[], bool]) -> None:
-    """Do the chores of the roles. Then compact, and read ahead, if a compaction is due and the server is idle."""
+    """Write the title. Then compact if that is due and the server that writes the summary is idle, and read ahead."""
     in_background.set(True)
-    model = parts.state.model
+    model, writer = parts.state.model, None
     is_idle = getattr(model.provider, "is_idle", None)
-    if parts.roles and await _do_chores(parts, parts.roles.get(), due=is_due()):
-        return
-    if is_idle and is_due() and await is_idle(model.name):
+    if parts.roles:
+        roles = parts.roles.get()
+        async with roles.embedder.turn_end if roles.embedder else nullcontext():
+            await _write_title(parts, roles)
+            writer = await roles.find("summary", quietly=True) if is_due() else None
+    if is_due() and (writer or (is_idle and await is_idle(model.name))):
         parts.compactor.use_model(model)
-        if await parts.compactor.compact_ahead(parts.prompt, model.summarise) and await is_idle(model.name):
+        smaller = await parts.compactor.compact_ahead(parts.prompt, model.summarise, by_role=writer is not None)
+        if smaller and is_idle and await is_idle(model.name):
             await _read_ahead(parts)
 
 
@@ -65,18 +65,11 @@ async def _read_ahead(parts: ConversationParts) -> None:
         break
 
 
-async def _do_chores(parts: ConversationParts, roles: RoleModels, *, due: bool) -> bool:
-    """Write the title and, if it is `due`, the next summary. Return False if main should prepare that summary."""
-    session = parts.session
-    async with roles.embedder.turn_end if roles.embedder else nullcontext():
-        if session.title and session.title == session.draft_title:
-            await _write_title(parts, roles)
-        return due and await _prepare_summary(parts, roles)
-
-
 async def _write_title(parts: ConversationParts, roles: RoleModels) -> None:
-    session, model = parts.session, await roles.find("small", quietly=True)
-    if model is None:
+    session = parts.session
+    if not session.title or session.title != session.draft_title:
+        return
+    if (model := await roles.find("small", quietly=True)) is None:
         return
     said = [(message.role, message.text[:MAX_QUOTED_CHARS]) for message in session.messages if message.text]
     asked = [text for role, text in said if role == "user"][:1]
@@ -88,23 +81,6 @@ async def _write_title(parts: ConversationParts, roles: RoleModels) -> None:
     session.draft_title = ""
     if title:
         await session.rename(make_printable(shorten_line(title, MAX_TITLE_CHARS)))
-
-
-async def _prepare_summary(parts: ConversationParts, roles: RoleModels) -> bool:
-    """Prepare the next summary with the role's model. Return False if main does that work."""
-    if (model := await roles.find("summary", quietly=True)) is None:
-        return False
-    prompt, limit = parts.prompt, rules.compute_limit(model.window)
-    longest = rules.compute_summary_cap(prompt.compute_budget(), parts.compactor.settings.summary_max_tokens)
-    longest = min(longest, limit // 4)
-    standing = prompt.get_active_context().messages
-    covered = max((number for message in standing for number in message.sources), default=0)
-    messages = build_request(group_messages(standing), (), (longest, limit - longest), prompt.counter)
-    text = clean_answer(await roles.ask("summary", model, messages, longest))
-    if text:
-        parts.compactor.prepared = PreparedSummary(text=text, last_number=covered, record=messages[-1].content)
-        log.info("A summary was prepared while idle.", extra={"operation": "compress"})
-    return True
 
 
 async def choose_mode(parts: ConversationParts, text: str) -> ModeName | None:

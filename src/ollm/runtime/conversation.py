@@ -143,7 +143,7 @@ class LocalConversation:
         from ollm.runtime.commands import leaves_context, run_command
 
         if not self.busy and not leaves_context(name, arguments):
-            await self.idle.discard()
+            await self.idle.stop()
         before = self._read_lasting_state()
         command = asyncio.create_task(run_command(self.parts, name, arguments, busy=self.busy), name=f"/{name}")
         self._commands.add(command)
@@ -324,11 +324,6 @@ class IdleCompaction:
         if task is not None:
             task.cancel()
             await asyncio.wait([task])
-
-    async def discard(self) -> None:
-        """Stop, and drop the prepared summary: the conversation may have changed."""
-        await self.stop()
-        self._parts.compactor.prepared = None
 
     def _is_due(self) -> bool:
         """Return True if one more turn of the usual size would start a compaction."""

@@ -224,7 +224,6 @@ class Compactor:
         self._told_open = False
         self._share = 0.0  # of the limit that was used before the last request
         self.speeds: Speeds = (None, None)  # of the model that writes the summaries
-        self.prepared: PreparedSummary | None = None  # of what is there now, by the model of a role
         self._late_events: list[Event] = []  # of a compaction while nobody listened
         self._aside: SummariseAside | None = None
 
@@ -269,12 +268,12 @@ class Compactor:
         emit(Notice(level="info", text="Left older thinking out of the context to make room."))
         return True
 
-    async def compact_ahead(self, prompt: Prompt, summarise: Summarise) -> bool:
-        """Compact before it is needed, with a summary by the model. Its events come with the next request. Return True
-        if the context became smaller."""
+    async def compact_ahead(self, prompt: Prompt, summarise: Summarise, *, by_role: bool) -> bool:
+        """Compact before it is needed, with a summary by the model, or `by_role` by that of the role. Its events come
+        with the next request. Return True if the context became smaller."""
         options = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
-        prepared = self.prepared or await self._summarise_aside(prompt, options, self._late_events.append)
-        if prepared is None or self._breaker.is_open:
+        prepared = None if by_role else await self._summarise_aside(prompt, options, self._late_events.append)
+        if self._breaker.is_open or not (by_role or prepared):
             return False
         await self._take_snapshot(prompt, "compression")
         options = msgspec.structs.replace(options, prepared=prepared)
@@ -289,7 +288,7 @@ class Compactor:
         await self._take_snapshot(prompt, "compact")
         usual = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
         recent = min(usual.preserve_recent_tokens, prompt.message_tokens // 3)
-        options = msgspec.structs.replace(usual, target_tokens=0, preserve_recent_tokens=recent, prepared=self.prepared)
+        options = msgspec.structs.replace(usual, target_tokens=0, preserve_recent_tokens=recent)
         return await self._compact(prompt, emit, options, summarise, manual=True)
 
     def _reset(self) -> None:
@@ -342,7 +341,6 @@ class Compactor:
         await self._take_snapshot(prompt, "compression")
         if not self._breaker.is_open:
             options = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
-            options = msgspec.structs.replace(options, prepared=self.prepared)
             await self._compact(prompt, emit, options, summarise)
         if prompt.used_tokens > prompt.compute_budget().limit:
             await self._compact_hard(prompt, emit)
@@ -393,7 +391,6 @@ class Compactor:
         if skipped := result.skipped or (FREES_TOO_LITTLE if useless else ""):
             emit(CompressionSkipped(reason=skipped))
             return False
-        self.prepared = None
         self._put_result(prompt, view, result, emit)
         await self._count_compression(result, "manual" if manual else "auto", (before, prompt.used_tokens), emit)
         return True
