@@ -174,9 +174,7 @@ async def test_summaries_go_to_the_small_model_within_its_window_and_back_to_mai
     assert any(body["messages"][0]["content"].startswith("You are the clerk") for body in runner.server.chats)
 
 
-async def test_the_role_of_summaries_compacts_after_the_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_role_of_summaries_compacts_after_the_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with (
         running(tmp_path, answer_by_kind, kind="llama.cpp", window=4096) as runner,
         ScriptedServer(answer_by_kind, model="clerk") as clerk,
