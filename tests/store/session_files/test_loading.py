@@ -99,17 +99,17 @@ def test_a_session_of_a_newer_version_is_viewable_and_never_written(tmp_path):
 
 @pytest.mark.parametrize("depth", [101, 100_000])
 @pytest.mark.parametrize("where", ["args", "top"])
-def test_nesting_beyond_any_that_is_written_is_told_and_kept_aside(tmp_path, depth, where):
+def test_deep_nesting_is_read_or_told_and_kept_aside(tmp_path, depth, where):
     home = Home(tmp_path)
     nested = '{"a":' * depth + "1" + "}" * depth
     text = json.dumps(FOREIGN)
     text = text.replace('"args": {}', f'"args": {nested}') if where == "args" else text.replace("[1, 2]", nested)
     write_foreign(home.sessions, text)
-    assert ("nested deeper" if depth == 101 else "not valid JSON") in home.index().list_sessions()[0]["damaged"]
+    assert ("not valid JSON" in str(home.index().list_sessions()[0]["damaged"])) == (depth == 100_000)
     assert home.texts(ID) == ["hello", "hi"]
     go_on(home, ID)
     assert home.texts(ID) == ["hello", "hi", "afterwards"]
-    assert text in [path.read_text() for path in home.sessions.glob("*.damaged-*")]
+    assert text in [path.read_text() for path in home.sessions.glob("*.json.*")]
 
 
 @pytest.mark.slow

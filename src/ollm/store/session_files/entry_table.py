@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal
 from ollm.store.session_files.document import read_number
-from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, SessionFile
+from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, DamageReport, SessionFile
 from ollm.store.session_files.waypoints import REQUEST, KnownState, WaypointNotes
 
 Range = tuple[int, int]
+Row = tuple[int, int, int]  # of a message: its number, and where it begins and ends
 MIN_AFTER_MESSAGES = 32  # that a large session is continued with
 
 
+class IrregularEntryError(Exception):
+    """An entry is not as this version writes it: it has to be salvaged."""
+
+
 class IrregularFilesError(Exception):
-    """The files are not as this version writes them: they have to be imported."""
+    """A part of the files is not enough: they have to be read whole."""
+
+
+class TextRecord(NamedTuple):
+    """A record of streamed text. With `anew` it stands for all records before it."""
+
+    at: str
+    parts: journal.Parts
+    anew: bool
 
 
 class PartialAnswer(NamedTuple):
-    """An answer under way: its number, how many records it has, the time of the last one, and its parts."""
+    """An answer under way: its number, the time of its last record, and its parts."""
 
     number: int = 0
-    pieces: int = 0
     at: str = ""
     parts: journal.Parts = []  # noqa: RUF012 - never changed in place
 
@@ -35,20 +49,31 @@ class PartialAnswer(NamedTuple):
 class EntryTable:
     """Entries in the order in which they stand: first those of the document, then those of the journal.
 
-    The journal may repeat what the document holds: a kill can come between folding and removing it. Anything else that
-    the writer does not write raises `IrregularFilesError`.
+    The journal may repeat what the document holds: a kill can come between folding and removing it. Entries that were
+    salvaged are kept in memory, and have places behind both files.
     """
 
-    def __init__(self, document: SessionFile, lines: SessionFile, known: KnownState | None, skipped: int) -> None:
-        self._document, self._journal = document, lines
+    def __init__(
+        self, document: SessionFile, lines: SessionFile, known: KnownState | None, skipped: int, damage: DamageReport
+    ) -> None:
+        self._document, self._journal, self._damage = document, lines, damage
         self.journal_place = document.size  # places are those in both files together
+        self._salvaged_place, self._salvaged = document.size + lines.size, bytearray()
         self._skipped = skipped
         self._numbers, self._starts, self._ends = array("Q"), array("Q"), array("Q")  # of the messages
+        self._document_count = -1  # so many messages are in the document; -1 while it is read
+        self.in_order = True
         self.calls: dict[str, tuple[int, ...]] = {}  # by id: where each of its records begins and ends
+        self.renamed: dict[str, str] = {}  # of several calls with one id the newest, which has got another
         self.last_asker = 0  # the highest number of a message that a call belongs to
         self._is_part = known is not None
         self.notes = WaypointNotes(known)
+        self._answers: dict[int, dict[int, TextRecord]] = {}  # by number; 0 in journals of older versions
         self.partial = PartialAnswer()
+
+    @property
+    def in_document(self) -> bool:
+        return self._document_count < 0
 
     @property
     def last_number(self) -> int:
@@ -63,17 +88,30 @@ class EntryTable:
         pairs = itertools.pairwise((first, *self._numbers, *under_way))
         return [(before + 1, number - 1) for before, number in pairs if number > before + 1]
 
+    def keep(self, line: bytes) -> Range:
+        """Keep a salvaged entry, and return its place."""
+        start = self._salvaged_place + len(self._salvaged)
+        self._salvaged += line
+        return start, start + len(line)
+
+    def end_document(self) -> None:
+        self._document_count = len(self._numbers)
+
     def add_message(self, number: int, start: int, end: int) -> None:
-        if number > self.last_number:
-            self._numbers.append(number)
-            self._starts.append(start)
-            self._ends.append(end)
-        elif start < self.journal_place or (number > self._skipped and not self._holds(number, start, end)):
-            raise IrregularFilesError
+        if number <= self.last_number:
+            if number and not self.in_document and (number <= self._skipped or self._holds(number, start, end)):
+                return
+            if self._is_part:
+                raise IrregularFilesError
+            self.in_order = False
+        self._numbers.append(number)
+        self._starts.append(start)
+        self._ends.append(end)
 
     def _holds(self, number: int, start: int, end: int) -> bool:
         index = bisect_left(self._numbers, number)
-        return self._numbers[index] == number and self._read_message(index) == self._read(start, end)
+        is_known = index < len(self._numbers) and self._numbers[index] == number
+        return is_known and self._read_message(index) == self._read(start, end)
 
     def add_call(self, data: bytes, place: int) -> None:
         """Add a record of a call: its change if there is a call with its id."""
@@ -81,55 +119,127 @@ class EntryTable:
         held = self.calls.get(call.id, ())
         if not (held or call.is_whole) and self._is_part:
             return  # the call began before this part
-        in_document = place < self.journal_place
-        is_known = self._is_same_call(held, data) if held and call.name else held or call.is_whole
-        if not is_known or (in_document and not call.is_whole) or abs(call.message_id) > MAX_MESSAGE_NUMBER:
-            raise IrregularFilesError
+        is_known = self.is_same_call(held, journal.parse_object(data)) if held and call.name else held or call.is_whole
+        if not is_known or (self.in_document and not call.is_whole) or call.id in self.renamed:
+            raise IrregularEntryError
+        if abs(call.message_id) > MAX_MESSAGE_NUMBER:
+            raise IrregularEntryError
         self.calls[call.id] = (*held, place, place + len(data))
         self.last_asker = max(self.last_asker, call.message_id)
-        if in_document:
+        if self.in_document:
             self.notes.add_call(call.message_id, place)
 
-    def _is_same_call(self, held: tuple[int, ...], data: bytes) -> bool:
-        return journal.is_same_call(journal.parse_object(self._read(*held[:2])), journal.parse_object(data))
+    def is_same_call(self, held: tuple[int, ...], record: JsonObject) -> bool:
+        """Return True if a record is of the call whose first record stands there."""
+        return journal.is_same_call(journal.parse_object(self._read(*held[:2])), record)
 
     def add_record(self, record: journal.JournalRecord, data: bytes, place: int) -> None:
         """Add the entries of a record that stands at `place`."""
         if isinstance(record.message, msgspec.Raw):
             message = bytes(record.message)
             number, start = read_number(message), place + data.find(message)
-            is_request = message.startswith(REQUEST)
-            if is_request and self.notes.is_due(number, place):
+            if not number:
+                raise IrregularEntryError
+            if not message.startswith(REQUEST):
+                self.take_answer(number)
+            elif self.notes.is_due(number, place):
                 self.notes.add_request(number, place)
-            if not is_request and number == self.partial.number:
-                self.partial = PartialAnswer()
             self.add_message(number, start, start + len(message))
         if record.partial is not None:
-            self._add_piece(record, record.partial)
+            self.add_piece(*(record.piece or (0, 0)), TextRecord(record.at, record.partial, record.anew))
         if isinstance(record.call, msgspec.Raw):
             call = bytes(record.call)
             self.add_call(call, place + data.find(call))
 
-    def _add_piece(self, record: journal.JournalRecord, parts: journal.Parts) -> None:
-        answer, piece = record.piece or (0, 0)
-        before = self.partial
-        if record.anew or (not before.number and piece == 1):
-            before = PartialAnswer(answer, piece - 1)
-        if not answer or (answer, piece) != (before.number, before.pieces + 1):
-            raise IrregularFilesError
-        self.partial = PartialAnswer(answer, piece, record.at, journal.extend_parts(before.parts, parts))
+    def add_piece(self, answer: int, number: int, piece: TextRecord) -> None:
+        """Add what an answer has grown by. Records of older versions have no number."""
+        held = self._answers.setdefault(answer, {})
+        number = number or len(held) + 1
+        if piece.anew:
+            held.clear()
+        elif number > 1 and number - 1 not in held:
+            self._damage.note("the journal lacks a part of an answer")
+        held.setdefault(number, piece)
 
-    def take(self, numbers: Sequence[int], calls: Iterable[str], places: Sequence[int], last_asker: int) -> None:
-        """Take these messages and calls. Each ends where the next begins."""
-        count = len(numbers)
-        self._numbers, self._starts = array("Q", numbers), array("Q", places[:count])
-        self._ends = array("Q", places[1 : count + 1])
-        self.calls = dict(zip(calls, zip(places[count:], places[count + 1 :], strict=False), strict=True))
-        self.last_asker = last_asker
+    def take_answer(self, number: int) -> journal.Parts:
+        """Return the text of an answer whose message is there now, and forget its records."""
+        if not self._answers:
+            return []
+        held = self._answers.pop(number, None) or self._answers.pop(0, None) or {}
+        return _join_pieces(held)
 
     def finish(self) -> None:
-        if 0 < self.partial.number <= self.last_number:
-            raise IrregularFilesError
+        """Put the messages in order, after everything was added."""
+        last = max(self._numbers, default=self._skipped) if not self.in_order else self.last_number
+        for answer, held in sorted(self._answers.items()):
+            if not (parts := _join_pieces(held)):
+                continue
+            at = held[max(held)].at
+            if answer == max(self._answers) and (answer == 0 or answer > last):
+                self.partial = PartialAnswer(answer, at, parts)
+            elif not self._holds_text(answer, parts):  # otherwise its records are repeated behind it
+                if self._is_part:
+                    raise IrregularFilesError
+                self._damage.note("the journal lacks the end of an answer")
+                message = {"role": "assistant", "parts": parts, "timestamp": at, "id": answer, "interrupted": True}
+                self.add_message(answer, *self.keep(journal.encode_json(message)))
+        if not self.in_order:
+            self._sort_messages()
+        if self.partial.parts:
+            self.partial = self.partial._replace(number=max(self.partial.number, self.last_number + 1))
+
+    def _holds_text(self, number: int, parts: journal.Parts) -> bool:
+        """Return True if the message with this number contains the text of these parts."""
+        rows = zip(self._numbers, self._starts, self._ends, strict=True)
+        lines = b"".join(self._read(start, end) for known, start, end in rows if known == number)
+        return all(journal.encode_json(part["text"])[1:-1] in lines for part in parts)
+
+    def _sort_messages(self) -> None:
+        """Sort the messages by number. One without a number, or whose number is taken, gets a free one. Exact
+        repetitions are dropped."""
+        rows = list(zip(self._numbers, self._starts, self._ends, strict=True))
+        taken: dict[int, int] = {}  # where the message with a number is
+        for index, (number, _, _) in enumerate(rows):
+            if number:
+                taken.setdefault(number, index)
+        is_numbered, highest, before = bool(taken), max(taken, default=0), 0
+        kept: list[Row] = []
+        for index, row in enumerate(rows):
+            held = taken.get(row[0])
+            if held is not None and held != index and self._is_repeated(rows[held], row):
+                if (held < self._document_count) == (index < self._document_count):  # both files may have it
+                    self._damage.note(f"message {row[0]} is in the files twice")
+                continue
+            if held != index:
+                free = before + 1 if before + 1 not in taken else highest + 1
+                if not (renumbered := self._renumber(row, free)):
+                    continue
+                row = renumbered  # noqa: PLW2901
+                taken[free], highest = index, max(highest, free)
+                if is_numbered:
+                    self._damage.note("messages had wrong numbers")
+            before = row[0]
+            kept.append(row)
+        if (ordered := sorted(kept)) != kept:
+            self._damage.note("messages are out of order, and are sorted by number")
+        columns = zip(*ordered, strict=True) if ordered else ((), (), ())
+        self._numbers, self._starts, self._ends = (array("Q", column) for column in columns)
+
+    def _renumber(self, row: Row, number: int) -> Row | None:
+        fields = self._parse_row(row)
+        if not fields:
+            self._damage.count_lost_entry()
+            return None
+        return number, *self.keep(journal.encode_json({"role": "", **fields, "id": number}))
+
+    def _is_repeated(self, known: Row, other: Row) -> bool:
+        first, second = self._parse_row(known), self._parse_row(other)
+        return bool(first) and all(first.get(name) == second.get(name) for name in ("role", "parts"))
+
+    def _parse_row(self, row: Row) -> JsonObject:
+        with contextlib.suppress(*journal.ERRORS):
+            return journal.parse_loosely(self._read(*row[1:]))
+        return {}
 
     def find_beginning(self, number: int) -> int:
         """Find the number before the last request up to `number` that some messages follow, or return 0."""
@@ -165,4 +275,13 @@ class EntryTable:
     def _read(self, start: int, end: int) -> bytes:
         if start < self.journal_place:
             return self._document.read_buffered(start, end)
-        return self._journal.read_buffered(start - self.journal_place, end - self.journal_place)
+        if start < self._salvaged_place:
+            return self._journal.read_buffered(start - self.journal_place, end - self.journal_place)
+        return bytes(self._salvaged[start - self._salvaged_place : end - self._salvaged_place])
+
+
+def _join_pieces(pieces: dict[int, TextRecord]) -> journal.Parts:
+    parts: journal.Parts = []
+    for number in sorted(pieces):
+        parts = journal.extend_parts(parts, pieces[number].parts)
+    return parts

@@ -6,6 +6,7 @@ harmless: messages carry their number, and the newest record of a call and the n
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any, TypeGuard
 
@@ -14,6 +15,7 @@ import msgspec
 from ollm.domain.lazy import decode_late
 from ollm.domain.messages import JsonObject, Message, replace_surrogates
 from ollm.domain.tools import CallStatus, ErrorInfo, RecordedResult
+from ollm.store.session_files.files import DamageReport
 
 Parts = list[JsonObject]
 GrownLists = dict[str, tuple[int, list[Any]]]  # by name: where the new items begin, and what they are
@@ -84,6 +86,7 @@ _decoder = decode_late(JournalRecord)
 _encoder = msgspec.json.Encoder()
 _OWN_FIELDS = {"sessionId", "metadata", "messages", "toolCalls"}  # that no record replaces
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+ERRORS = (*DECODE_ERRORS, ValueError, TypeError, KeyError)  # of odd data
 ENCODE_ERRORS = (UnicodeEncodeError, TypeError, OverflowError, ValueError, RecursionError)
 
 
@@ -124,6 +127,22 @@ def encode_line(record: JournalRecord | JournalMessage) -> bytes:
 def parse_object(data: bytes) -> JsonObject:
     """Parse a JSON object. Raises one of `DECODE_ERRORS` if it is not one."""
     return _object_decoder.decode(data)
+
+
+def parse_loosely(data: bytes, damage: DamageReport | None = None) -> JsonObject:
+    """Parse any JSON object, however odd. Raises ValueError or RecursionError if it is not one. Raw zeros are a hole
+    in the file, not content, because JSON escapes them."""
+    with contextlib.suppress(*DECODE_ERRORS):
+        return parse_object(data)
+    import json
+
+    found = json.loads(data.replace(b"\0", b"").decode("utf-8", "replace"), strict=False)
+    if not isinstance(found, dict):
+        raise ValueError("not an object")  # noqa: TRY004 - the caller treats all bad JSON alike
+    if damage:
+        damage.note("some text is damaged (not UTF-8 or JSON) and was read as well as it could be")
+    cleaned: JsonObject = clean_json(found)
+    return cleaned
 
 
 def parse_record(data: bytes) -> JournalRecord:

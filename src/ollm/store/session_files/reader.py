@@ -1,13 +1,15 @@
 """Read a session from document and journal together, without changing any file.
 
-The files are read line by line as the writer writes them. All others are imported, in memory. The journal is opened
-before the document, so that entries folded in between are found in the document.
+The files are read line by line in one pass. Lines that are not as the writer writes them are salvaged, in memory. The
+journal is opened before the document, so that entries folded in between are found in the document.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,7 +29,7 @@ from ollm.store.session_files.document import (
     parse_message,
     read_number,
 )
-from ollm.store.session_files.entry_table import EntryTable, IrregularFilesError, Range
+from ollm.store.session_files.entry_table import EntryTable, IrregularEntryError, IrregularFilesError, Range
 from ollm.store.session_files.files import (
     CONTAINED,
     MAX_BYTES,
@@ -39,6 +41,13 @@ from ollm.store.session_files.files import (
 from ollm.store.session_files.missing import MissingEntries
 from ollm.store.session_files.waypoints import REQUEST, KnownState, Waypoint
 
+if TYPE_CHECKING:
+    from ollm.store.session_files.salvage import Salvager
+
+_ENDS = b" \t\r\n,"  # of lines, as any editor leaves them
+_MIDDLE, _CLOSE = MIDDLE.rstrip(), CLOSE.rstrip()
+_MESSAGES, _CALLS, _ENDED = range(3)  # the sections of a document
+_MOVED = "lines of the document are not in their place"
 _ID_CHARS = 36  # of a session's id, which names its files
 OVERSIZED_BYTES = 1 << 24  # that are imported of a file over the limit
 
@@ -65,9 +74,8 @@ class SessionReader:
     skipped = 0  # messages up to this number are left out
     read = 0  # bytes of the entries that were taken
     journal_good = 0  # bytes of whole journal records
-    _journal_range = 0, MAX_BYTES
     table: EntryTable
-    _regular = 0  # bytes of the document that are as the writer writes them
+    _salvager: Salvager | None = None  # for files that are not as the writer writes them
 
     def __init__(
         self,
@@ -85,10 +93,13 @@ class SessionReader:
         self._files: list[SessionFile] = []
         self._unreadable: set[int] = set()  # messages that a second reading must not count again
         try:
-            self._journal = self._open_file(journal_path, waiting)
+            self._opened_journal = self._open_file(journal_path, waiting)
             self._document = self._open_file(document)
             self.damage.size = sum(file.size for file in self._files)
-            self._read_files(part)
+            try:
+                self._read_files(part)
+            except IrregularFilesError:
+                self._read_files(None)
             if document and not self._files[1].size and not self.damage.too_large:
                 self.damage.note("the session's document is missing")
         except BaseException:
@@ -105,43 +116,32 @@ class SessionReader:
     def _open_file(self, path: Path | None, waiting: bytes = b"") -> SessionFile:
         file = SessionFile(open_file(path, self.damage) if path else None, waiting)
         self._files.append(file)
-        return file
+        if file.size <= MAX_BYTES:
+            return file
+        self.damage.refuse(f"the file is too large to read ({file.size // 1_000_000} MB)")
+        return SessionFile(None, file.read(0, OVERSIZED_BYTES))
 
     def _read_files(self, part: SessionPart | None) -> None:
-        try:
-            self._read_own(part)
-        except (IrregularFilesError, *journal.DECODE_ERRORS):
-            self._import_files()
-
-    def _import_files(self) -> None:
-        """Read everything readable into memory."""
-        from ollm.store.session_files.importing import SessionImporter  # for such files only
-
-        lines, document = map(self._limit_size, self._files)
-        begun = self.table if self._regular and not self.known else None
-        found = SessionImporter(document, lines, self.damage, begun, self._regular if begun else 0)
-        self.foreign, self.is_original = True, not found.was_ours
-        self.known, self.skipped, self.journal_good = None, 0, lines.size
-        self.table, self.head = found.make_table(), found.head
-        self._check_head()
-
-    def _limit_size(self, file: SessionFile) -> SessionFile:
-        if file.size > MAX_BYTES:
-            self.damage.refuse(f"the file is too large to read ({file.size // 1_000_000} MB)")
-        return SessionFile(None, file.read(0, OVERSIZED_BYTES)) if self.damage.too_large else file
-
-    def _read_own(self, part: SessionPart | None) -> None:
-        """Read the files as the writer writes them. Raises `IrregularFilesError` if they are different."""
+        """Read the head, then all lines or those of a part, then the journal."""
+        self.known, self.skipped, self.journal_good, self._journal_range = None, 0, 0, (0, MAX_BYTES)
+        self._journal, self.head = self._opened_journal, {}
         body = self._read_head()
-        self._skip_contained()
-        ranges = self._narrow(part) if part else None
-        self.table = EntryTable(self._document, self._journal, self.known, self.skipped)
+        ranges = self._narrow(part) if part and body else None
+        self.table = EntryTable(self._document, self._journal, self.known, self.skipped, self.damage)
+        self._section = _MESSAGES
         if ranges is None:
-            self._read_lines(body)
-        for begin, end in ranges or ():
-            self._read_part(begin, end)
+            self._read_document(body)
+        for self._section, (begin, end) in enumerate(ranges or ()):
+            self._read_lines(begin, end)
+        if not body:
+            self._check_head()
+        self.table.end_document()
         self._read_journal()
+        if self._salvager:
+            self._salvager.finish()
         self.table.finish()
+        self.foreign |= not self.table.in_order
+        self.journal_good = self._journal.size if self.foreign else self.journal_good
 
     def make_known(self, count: int, last: int, calls: int) -> KnownState | None:
         """Make the state of these files, or return None if they are not as we write them."""
@@ -183,7 +183,7 @@ class SessionReader:
         self.missing.report()
 
     def _repair_message(self, number: int, data: bytes) -> ReadMessage | None:
-        from ollm.store.session_files.repair import repair_line  # for damaged sessions only
+        from ollm.store.session_files.salvage import repair_line  # for damaged sessions only
 
         if number in self._unreadable:
             return None
@@ -207,28 +207,29 @@ class SessionReader:
         return found, data
 
     def _read_head(self) -> int:
-        """Read the first line of a document, and return its length."""
+        """Read the first line of a document in our layout, and return its length; 0 for any other document."""
         line = next((line for _, _, line in self._document.iter_lines()), b"")
-        if not line.endswith(OPEN) or self._document.size > MAX_BYTES:
-            raise IrregularFilesError
-        self.head = journal.parse_object(line.removesuffix(OPEN) + b"}")
-        if self.head.keys() & {"messages", "toolCalls"} or not isinstance(self.head.get("metadata", {}), dict):
-            raise IrregularFilesError
-        self._check_head()
-        return len(line)
+        with contextlib.suppress(*journal.DECODE_ERRORS):
+            if (start := line.rstrip()).endswith(OPEN.rstrip()):
+                head = journal.parse_object(start.removesuffix(OPEN.rstrip()) + b"}")
+                if not head.keys() & {"messages", "toolCalls"} and isinstance(head.get("metadata", {}), dict):
+                    self.head = head
+                    self._check_head()
+                    return len(line)
+        return 0
 
     def _check_head(self) -> None:
-        """Report fields of the head that are not plausible."""
-        metadata = self.head.setdefault("metadata", {})
-        named = self.head.get("sessionId")
+        """Report fields of the head that are not plausible, and skip a journal that the document contains: its writer
+        ended before the journal was removed."""
+        metadata, named = self.head.setdefault("metadata", {}), self.head.get("sessionId")
+        if not isinstance(metadata, dict):
+            metadata = self.head["metadata"] = {}
+            self.damage.note("the metadata is damaged")
         if isinstance(named, str) and len(self._name) == _ID_CHARS and named.lower() != self._name:
             self.damage.note("the document has the id of another session")
         for name in [name for name, value in metadata.items() if not fits_metadata(name, value)]:
             self.damage.note(f"{name} is not what it should be")
-
-    def _skip_contained(self) -> None:
-        """Skip a journal that the document contains: its writer ended before the journal was removed."""
-        contained = self.head["metadata"].pop(CONTAINED, None)
+        contained = metadata.pop(CONTAINED, None)
         if contained and contained == self._journal.compute_checksum():
             self._journal = SessionFile(None)
 
@@ -254,76 +255,140 @@ class SessionReader:
         end = end if end and end.place < document.size else known.end
         return [(begin.place, end.place), (begin.call_place, end.call_place)]
 
-    def _read_lines(self, body: int) -> None:
-        """Add all entries of the document, and note where its parts end."""
-        middle = end = 0
-        for start, stop, line in self._document.iter_lines(body):
-            self._regular = start
-            if line.startswith(MESSAGE) and not middle:
-                self._add_message(line, start)
-            elif line.startswith(CALL) and middle:
-                self.table.add_call(line.rstrip(b",\n"), start)
-            elif line == MIDDLE and not middle:
-                middle = start
-            elif line == CLOSE and middle and stop == self._document.size:
-                end = start
-            else:
-                raise IrregularFilesError
-        self._regular = self._document.size
-        if not end:
-            raise IrregularFilesError
-        self.table.notes.end = Waypoint(self.table.last_number + 1, middle, end)
-
-    def _read_part(self, begin: int, end: int) -> None:
-        """Add the messages or the calls between two places of the document."""
-        for start, _, line in self._document.iter_lines(begin):
-            if start >= end:
+    def _read_document(self, body: int) -> None:
+        """Add all entries of the document. One in another layout is converted."""
+        document = self._document
+        if not body and document.size:
+            if self._salvage().add_document(document.read(0, document.size)):
+                self.is_original = True
                 return
-            if line.startswith(MESSAGE):
-                self._add_message(line, start)
-            else:
-                self.table.add_call(line.rstrip(b",\n"), start)
+            self.damage.note("the document is not valid JSON")
+        if document.size:
+            self._read_lines(body, document.size)
+            if self._section < _ENDED:
+                self._note_irregular("the file is truncated")
+
+    def _read_lines(self, begin: int, stop: int) -> None:
+        """Add the entries between two places of the document."""
+        odd = _OddLines()
+        for start, _, line in self._document.iter_lines(begin):
+            if start >= stop:
+                break
+            try:
+                if line.startswith((MESSAGE, CALL)):
+                    if odd.lines:
+                        self._salvage_lines(odd)
+                    self._add_entry(line, start)
+                elif entry := line.strip(_ENDS):
+                    self._change_section(entry, start)
+            except (IrregularEntryError, *journal.DECODE_ERRORS):
+                odd.add(line, start)
+        self._salvage_lines(odd)
+
+    def _add_entry(self, line: bytes, start: int) -> None:
+        is_message = line.startswith(MESSAGE)
+        if is_message:
+            self._add_message(line, start)
+        else:
+            self.table.add_call(line.rstrip(_ENDS), start)
+        if is_message != (self._section == _MESSAGES):
+            self._note_irregular(_MOVED)
+
+    def _change_section(self, entry: bytes, start: int) -> None:
+        """Note where the parts of the document end."""
+        if entry not in (_MIDDLE, _CLOSE):
+            raise IrregularEntryError
+        last, notes = self._section, self.table.notes
+        self._section = _CALLS if entry == _MIDDLE else _ENDED
+        if last + 1 != self._section:
+            self._note_irregular(_MOVED)
+        notes.end = Waypoint(self.table.last_number + 1, start if last == _MESSAGES else notes.end.place, start)
 
     def _add_message(self, line: bytes, start: int) -> None:
-        entry, number = line.rstrip(b",\n"), self.table.last_number + 1
+        entry, number = line.rstrip(_ENDS), self.table.last_number + 1
         if not entry.endswith(b',"id":%d}' % number):
-            if not is_valid_json(entry):
-                raise IrregularFilesError
-            number = read_number(entry)
+            number = read_number(entry) if is_valid_json(entry) else 0
+            if not number:
+                raise IrregularEntryError
         self.table.add_message(number, start, start + len(entry))
         if line.startswith(REQUEST) and self.table.notes.is_due(number, start):
             self.table.notes.add_request(number, start)
+
+    def _note_irregular(self, text: str = "") -> None:
+        """Note that the files have to be written again. A part of them is not enough then."""
+        if self.known:
+            raise IrregularFilesError
+        self.foreign = True
+        if text:
+            self.damage.note(text)
+
+    def _salvage(self) -> Salvager:
+        from ollm.store.session_files.salvage import Salvager  # for such files only
+
+        self._note_irregular()
+        if not self._salvager:
+            self._salvager = Salvager(self.table, self.head, self.damage, self._change_head)
+        return self._salvager
+
+    def _salvage_lines(self, odd: _OddLines) -> None:
+        if odd.lines:
+            self._salvage().add_bytes(b"".join(odd.lines), odd.place)
+            odd.lines = []
 
     def _read_journal(self) -> None:
         """Apply the journal to the head, and add its entries."""
         begin, stop = self._journal_range
         applied = self.known.size if self.known else 0
-        for place, data, record in self._iter_records(begin, stop):
-            self.table.add_record(record, data, self.table.journal_place + place)
+        odd = _OddLines()
+        for place, data, record in self._iter_records(begin, stop, odd):
+            self._salvage_lines(odd)
+            try:
+                self.table.add_record(record, data, self.table.journal_place + place)
+            except (IrregularEntryError, *journal.DECODE_ERRORS):
+                odd.add(data, place)
+                continue
             if place >= applied:
                 self._change_head(record)
+        self._salvage_lines(odd)
         if stop != MAX_BYTES:
-            for _, _, record in self._iter_records(max(applied, stop), MAX_BYTES):
+            for _, _, record in self._iter_records(max(applied, stop), MAX_BYTES, odd):
                 self._change_head(record)
 
     def _change_head(self, record: journal.JournalRecord) -> None:
-        if journal.lacks_record(self.head["metadata"], record):
-            raise IrregularFilesError
+        metadata = self.head.setdefault("metadata", {})
+        if journal.lacks_record(metadata, record):
+            self._note_irregular("the journal lacks a record")
         journal.change_head(self.head, record)
 
-    def _iter_records(self, begin: int, stop: int) -> Iterator[tuple[int, bytes, journal.JournalRecord]]:
+    def _iter_records(
+        self, begin: int, stop: int, odd: _OddLines
+    ) -> Iterator[tuple[int, bytes, journal.JournalRecord]]:
         """Iterate over the complete records with place and bytes. A truncated last one was never acknowledged."""
         for start, end, line in self._journal.iter_lines(begin):
             if start >= stop:
                 return
-            if end > MAX_BYTES:
-                self.damage.refuse(f"the journal is too large to read ({self.damage.size // 1_000_000} MB)")
-                return
             try:
                 record = journal.parse_record(line)
             except journal.DECODE_ERRORS:
-                if end == self._journal.size and journal.is_torn_record(line) and b'"partial":' not in line:
-                    return
-                raise
+                if end < self._journal.size or not journal.is_torn_record(line):
+                    if line.startswith(journal.RECORD_START):
+                        self._salvage_lines(odd)
+                    odd.add(line, start)
+                elif b'"partial":' in line:
+                    self._salvage_lines(odd)
+                    self._salvage().add_torn(line)
+                continue
             self.journal_good = end
             yield start, line, record
+
+
+class _OddLines:
+    """Lines that stand one after the other, and are not as the writer writes them."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.place = 0
+
+    def add(self, line: bytes, place: int) -> None:
+        self.place = self.place if self.lines else place
+        self.lines.append(line)

@@ -1,0 +1,323 @@
+"""Salvage entries that are not as this version writes them: damaged, in an older form, or of another program.
+
+All objects that look like messages, calls or records are taken, wherever they stand, and put in our own form.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable
+from typing import Any, get_args
+
+import msgspec
+
+from ollm.domain.messages import AnyPart, JsonObject, Message, Role
+from ollm.domain.tools import ToolCallRecord
+from ollm.store.session_files import journal
+from ollm.store.session_files.document import FIELDS, MIDDLE, ReadCall, ReadMessage, parse_call
+from ollm.store.session_files.entry_table import EntryTable, TextRecord
+from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, DamageReport
+
+_BLANKS = b" \t\r\n,"
+_MARK = b"\xef\xbb\xbf"  # that some editors put before UTF-8
+_START = re.compile(r'\{\s*+"(?:id|role|parts|timestamp|at|content|name|args)"\s*+:')
+_STRUCTURE = re.compile(r'(?:"(?:messages|toolCalls)"\s*+:|\xef\xbb\xbf|[\s,\[\]{}]++)*+')
+_CONTENT = {"message", "call", "partial", "top", "set", "append", "mark"}  # of journals, also of older versions
+_WINDOW_CHARS, _MAX_TOKEN_CHARS = 1 << 12, 16
+_MAX_TORN_BYTES = 6  # of a character or an escape
+_ROLES = get_args(Role)
+_PART_TYPES = {"text", "thinking", "image", "tool_call", "tool_result"}
+_fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_entries_decoder = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class Salvager:
+    """Adds what can be read in odd bytes to a `table` and a `head`."""
+
+    def __init__(
+        self,
+        table: EntryTable,
+        head: JsonObject,
+        damage: DamageReport,
+        change_head: Callable[[journal.JournalRecord], None],
+    ) -> None:
+        self._table, self._head, self._damage, self._change_head = table, head, damage, change_head
+        self._doubtful: set[str] = set()  # calls that may lack something
+
+    def add_document(self, data: bytes) -> bool:
+        """Add a document in any layout, if it is JSON."""
+        if data.count(MIDDLE) > 1:
+            return False
+        try:
+            fields = _fields_decoder.decode(data.removeprefix(_MARK))
+            lists = {name: _entries_decoder.decode(fields.pop(name, b"[]")) for name in ("messages", "toolCalls")}
+            self._head |= journal.parse_loosely(msgspec.json.encode(fields), self._damage)
+        except journal.ERRORS:
+            return False
+        if not self._head.keys() & {"sessionId", "startTime"} and not any(lists.values()):
+            self._damage.note("the file is not a session")
+        for name, entries in lists.items():
+            for entry in map(self._read_entry, map(bytes, entries)):
+                if entry is None:
+                    self._damage.count_lost_entry(f"{name} contains something that is not one of them")
+                else:
+                    self._add_entry(entry)
+        return True
+
+    def add_bytes(self, data: bytes, base: int) -> None:
+        """Add every object that looks like an entry, and report what is nothing at all."""
+        if fields := self._read_entry(data.strip(_BLANKS)):
+            self._add_entry(fields)
+            return
+        text, place, done = data.decode("latin-1"), 0, 0  # a character for each byte
+        while found := _START.search(text, place):
+            place, begin = found.end(), found.start()
+            if (stop := _find_end(text, begin)) and (fields := self._read_entry(data[begin:stop])):
+                self._look_between(text[done:begin], base + done)
+                self._add_entry(fields)
+                done = place = stop
+        self._look_between(text[done:], base + done)
+
+    def add_torn(self, line: bytes) -> None:
+        """Add a torn record of streamed text: older versions left it open at the end."""
+        for end in range(len(line), len(line) - _MAX_TORN_BYTES, -1):
+            with contextlib.suppress(*journal.ERRORS):
+                if journal.parse_record(line[:end] + b'"}]}').partial:
+                    self._add_record(journal.parse_loosely(line[:end] + b'"}]}'))
+                    return
+
+    def finish(self) -> None:
+        """Repair the calls that lack something, after all their records were added."""
+        for key in self._doubtful:
+            line = self._table.read_call(key)
+            whole = parse_call(line)
+            if found := (whole, line) if whole else repair_call(journal.parse_loosely(line), self._damage):
+                self._table.last_asker = max(self._table.last_asker, found[0].message_id)
+                self._table.calls[key] = self._table.calls[key] if whole else self._table.keep(found[1])
+            else:
+                del self._table.calls[key]
+
+    def _look_between(self, text: str, place: int) -> None:
+        """Look for the head between two entries."""
+        in_document = self._table.in_document
+        if _STRUCTURE.fullmatch(text):
+            return
+        if not in_document or not ('"sessionId"' in text or '"metadata"' in text):
+            name = "unreadable data" if in_document else "the journal is damaged"
+            self._damage.count_lost_entry(f"{name} at byte {place + len(text) - len(text.lstrip(chr(10) + ',]}'))}")
+        elif "sessionId" in self._head:
+            self._damage.note("the file holds more than one document, and their messages were joined")
+        else:
+            found = _find_fields(text)
+            self._head |= found | self._head
+            if len(found) < len(FIELDS):
+                self._damage.note("the file header is damaged")
+
+    def _read_entry(self, data: bytes) -> JsonObject | None:
+        """Read an object, or return None if it does not look like a message, a call or a record."""
+        with contextlib.suppress(*journal.ERRORS):
+            fields = journal.parse_loosely(data, self._damage)
+            if "role" in fields or _is_call(fields) or fields.keys() & _CONTENT:
+                return fields
+        return None
+
+    def _add_entry(self, fields: JsonObject) -> None:
+        if "role" in fields:
+            self._add_message(fields)
+        elif _is_call(fields):
+            self._add_call(fields)
+        else:
+            self._add_record(fields)
+
+    def _add_message(self, fields: JsonObject) -> None:
+        if found := repair_message(fields, self._damage):
+            self._table.add_message(found[0].id, *self._table.keep(found[1]))
+
+    def _add_call(self, fields: JsonObject) -> None:
+        """Add a record of a call. Another call with the same id gets one of its own."""
+        table, known = self._table, str(fields["id"])
+        key = table.renamed.get(known, known)
+        held = table.calls.get(key, ())
+        if held and not table.is_same_call(held, fields):
+            self._damage.note(f"several tool calls have the id {known[:20]}")
+            table.renamed[known] = key = f"{known}-{len(table.calls) + 1}"
+            held = ()
+        table.calls[key] = (*held, *table.keep(journal.encode_json({**fields, "id": key})))
+        self._doubtful.add(key)
+
+    def _add_record(self, fields: JsonObject) -> None:
+        """Add what is readable in a record of a journal."""
+        if isinstance(message := fields.get("message"), dict):
+            self._end_answer(fields, message)
+            self._add_message(message)
+        elif "message" in fields:
+            self._damage.count_lost_entry("a message of the journal cannot be read")
+        if isinstance(call := fields.get("call"), dict) and isinstance(call.get("id"), str):
+            self._add_call(call)
+        elif "call" in fields:
+            self._damage.count_lost_entry("a tool call cannot be read")
+        if "partial" in fields:
+            self._add_piece(fields)
+        changes: JsonObject = {"at": ""}
+        for name in fields.keys() & {"at", "top", "set", "append", "tokens"}:
+            try:
+                msgspec.convert({"at": "", name: fields[name]}, journal.JournalRecord)
+                changes[name] = fields[name]
+            except journal.ERRORS:
+                self._damage.note(f"{name} of a record in the journal is not what it should be")
+        self._change_head(msgspec.convert(changes, journal.JournalRecord))
+
+    def _end_answer(self, record: JsonObject, message: JsonObject) -> None:
+        """Drop the pieces of an answer whose message is there. In older journals the message continues them."""
+        if message.get("role") == "user":
+            return
+        piece = record.get("piece")
+        number = piece[0] if isinstance(piece, list) and piece else message.get("id")
+        begun = self._table.take_answer(number if isinstance(number, int) else 0)
+        if begun and record.get("continues"):
+            more = message.get("parts") or []
+            message["parts"] = journal.extend_parts(begun, more if isinstance(more, list) else [more])
+
+    def _add_piece(self, fields: JsonObject) -> None:
+        piece, parts, at = fields.get("piece"), fields["partial"], fields.get("at")
+        is_numbered = isinstance(piece, list) and len(piece) == 2 and all(isinstance(one, int) for one in piece)
+        answer, number = piece if isinstance(piece, list) and is_numbered else (0, 0)
+        if not isinstance(parts, list) or not all(map(journal.is_part, parts)):
+            self._damage.note("the text of an answer is damaged in the journal")
+            parts = [part for part in parts if journal.is_part(part)] if isinstance(parts, list) else []
+        self._table.add_piece(
+            answer, number, TextRecord(at if isinstance(at, str) else "", parts, bool(fields.get("anew")))
+        )
+
+
+def _is_call(fields: JsonObject) -> bool:
+    return isinstance(fields.get("id"), str) and bool(fields.keys() & {"args", "name"})
+
+
+def _find_end(text: str, begin: int) -> int:
+    """Find the end of the object that begins here, or return 0. A parser's error costs as much as the text before it:
+    only a window is parsed."""
+    import json
+
+    decoder, window = json.JSONDecoder(strict=False), _WINDOW_CHARS
+    while True:
+        part = text[begin : begin + window]
+        try:
+            return begin + decoder.raw_decode(part)[1]
+        except json.JSONDecodeError as error:
+            is_cut = error.msg.startswith("Unterminated") or error.pos >= len(part) - _MAX_TOKEN_CHARS
+            if not is_cut or begin + window >= len(text):
+                return 0
+        except RecursionError:
+            return 0
+        window *= 16
+
+
+def _find_fields(text: str) -> JsonObject:
+    """Find the fields of a damaged head that can still be read."""
+    import json
+
+    head: JsonObject = {}
+    for name in FIELDS:
+        with contextlib.suppress(ValueError, RecursionError):
+            if found := re.search(rf'"{name}"\s*:\s*', text):
+                end = json.JSONDecoder(strict=False).raw_decode(text, found.end())[1]
+                head[name] = journal.parse_loosely(b'{"v":' + text[found.end() : end].encode("latin-1") + b"}")["v"]
+    return head
+
+
+def repair_line(data: bytes, number: int, damage: DamageReport) -> ReadMessage | None:
+    """Return what is readable of a message that is on a line of its own."""
+    try:
+        return repair_message({**journal.parse_loosely(data, damage), "id": number}, damage)
+    except journal.ERRORS:
+        damage.count_lost_entry()
+        return None
+
+
+def repair_message(raw: JsonObject, damage: DamageReport) -> ReadMessage | None:
+    """Return what is readable of a message; None, and count it as lost, if nothing is."""
+    try:
+        found = msgspec.convert(_convert_message(raw, damage), Message)
+    except journal.ERRORS:
+        damage.count_lost_entry("a message cannot be read")
+        return None
+    return found, _encode_entry(found, raw)
+
+
+def repair_call(raw: JsonObject, damage: DamageReport) -> ReadCall | None:
+    """Return what is readable of a call in the same way as `repair_message`."""
+    try:
+        found = msgspec.convert(_convert_call(raw), ToolCallRecord)
+    except journal.ERRORS:
+        damage.count_lost_entry("a tool call cannot be read")
+        return None
+    return found, _encode_entry(found, raw)
+
+
+def _encode_entry(entry: Message | ToolCallRecord, raw: JsonObject) -> bytes:
+    known: JsonObject = msgspec.to_builtins(entry)
+    return journal.encode_json({**known, **raw, **known})
+
+
+def _convert_message(raw: JsonObject, damage: DamageReport) -> JsonObject:
+    parts = raw["content"] if raw.get("parts") is None and "content" in raw else raw.get("parts")
+    if isinstance(parts, str):
+        parts = [{"type": "text", "text": parts}]
+    if not isinstance(parts, list):
+        damage.note("a message has no parts")
+        parts = []
+    number = raw.get("id")
+    return raw | {
+        "role": _convert_role(raw["role"], damage),
+        "parts": _convert_parts(parts, damage),
+        "timestamp": str(raw.get("timestamp") or ""),
+        "id": number if isinstance(number, int) and 0 < number <= MAX_MESSAGE_NUMBER else 0,
+    }
+
+
+def _convert_role(role: str, damage: DamageReport) -> str:
+    """Convert a role in another spelling. An unknown one becomes the assistant's, whose words carry no authority."""
+    if (known := str(role).strip().lower()) in _ROLES:
+        return known
+    damage.note(f"a message of the unknown role {str(role)[:20]!r} is read as the assistant's")
+    return "assistant"
+
+
+def _convert_parts(parts: list[Any], damage: DamageReport) -> list[Any]:
+    """Convert the parts that can be read; report and leave out each of the others."""
+    readable = []
+    for part in map(_convert_part, parts):
+        try:
+            msgspec.convert(part, AnyPart)
+        except journal.ERRORS:
+            damage.note("a part of a message cannot be read")
+        else:
+            readable.append(part)
+    return readable
+
+
+def _convert_part(part: Any) -> Any:
+    """Convert a part; one of an unknown type becomes text."""
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    if isinstance(part, dict) and not any(part.get("type") == known for known in _PART_TYPES):
+        text = part.get("text")
+        return {"type": "text", "text": text if isinstance(text, str) else journal.encode_json(part).decode()}
+    return part
+
+
+def _convert_call(raw: JsonObject) -> JsonObject:
+    """Convert a call from an earlier version, which has no status and may have plain text results."""
+    result = raw.get("result")
+    result = {"llmContent": result} if isinstance(result, str) else result if isinstance(result, dict) else None
+    if result is not None and not isinstance(result.get("llmContent"), str):
+        result = {**result, "llmContent": journal.encode_json(result.get("llmContent")).decode()}
+    shaped = {"args": {}, "timestamp": "", **raw, "result": result}
+    if not isinstance(shaped["args"], dict):
+        shaped["args"] = {"value": shaped["args"]}
+    if isinstance(number := shaped.get("messageId"), int) and abs(number) > MAX_MESSAGE_NUMBER:
+        shaped.pop("messageId")
+    shaped.setdefault("status", "ok" if result is not None else "interrupted")
+    return shaped
