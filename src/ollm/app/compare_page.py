@@ -16,9 +16,9 @@ from ollm.services.compare import (
     FIGURES,
     CompareRun,
     Comparison,
+    count_missing,
     describe_difference,
-    list_runs,
-    load_comparisons,
+    load_all_newest,
     summarize,
 )
 from ollm.services.session_export.html import (
@@ -36,11 +36,10 @@ MAX_OUTPUT_CHARS = 4_000  # A page has the sessions of all runs.
 OpenSession = Callable[[str], AbstractContextManager[ExportSource]]
 
 
-def render_newest(directory: Path) -> Iterator[str]:
+def render_newest(home: Path) -> Iterator[str]:
     """Render the newest comparison of each workspace for the web pages, which open its sessions."""
-    for file in sorted(directory.glob("*.jsonl"), key=lambda one: -one.stat().st_mtime):
-        for comparison in load_comparisons(file)[-1:]:
-            yield render_comparison(comparison, lambda run: f' data-session="{run["sessionId"]}"')
+    for comparison in load_all_newest(home):
+        yield render_comparison(comparison, lambda run: f' data-session="{run["sessionId"]}"')
 
 
 def render_file(comparison: Comparison, open_session: OpenSession) -> Iterator[str]:
@@ -83,7 +82,7 @@ def _describe_run(run: CompareRun) -> str:
 def render_comparison(comparison: Comparison, link: Callable[[CompareRun], str]) -> str:
     """Render a comparison. `link` returns the attribute that opens the session of a run."""
     (plan, runs), found = comparison, summarize(comparison)
-    models, left = found["models"], len(list_runs(plan)) - len(runs)
+    models, left = found["models"], count_missing(comparison)
     letters = {one["model"]: chr(ord("A") + count) for count, one in enumerate(models)}
     shown = [
         (key, label) for key, label in zip(FIGURES, COLUMNS, strict=True) if any(key in m["figures"] for m in models)

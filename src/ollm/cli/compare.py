@@ -72,6 +72,7 @@ COMMANDS: CommandTable = {
     "add": ("ollm.cli.compare:add", "Add a task."),
     "list": ("ollm.cli.compare:list_tasks", "List the tasks."),
     "run": ("ollm.cli.compare:run", "Run tasks with models; goes on where it was stopped."),
+    "best": ("ollm.cli.compare_results:best", "Name the best model for each role, and set it."),
     "show": ("ollm.cli.compare_results:show", "Show the newest results."),
 }
 

@@ -6,15 +6,17 @@ import click
 
 from ollm.app import ProcessScope
 from ollm.app.compare_page import render_file
-from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn
+from ollm.cli.options import confirm_or_fail, format_table, print_result, resolve_workspace, shared_options, warn
 from ollm.cli.sessions.view import resolve_target, write_file
+from ollm.config.change import set_setting
 from ollm.domain.text import format_count
 from ollm.services.compare import (
     FIGURES,
     Comparison,
+    choose_best,
+    count_missing,
     describe_difference,
     find_results,
-    list_runs,
     load_newest,
     summarize,
 )
@@ -42,6 +44,23 @@ def show(html: str | None, force: bool, workspace: str | None, as_json: bool) ->
         print_comparison(comparison, as_json=as_json)
 
 
+@click.command()
+@shared_options("workspace", "yes", "json")
+def best(workspace: str | None, yes: bool, as_json: bool) -> None:
+    """Name the best model for each role by the newest comparison, and set `roles` after a question."""
+    place = resolve_workspace(workspace)
+    process = ProcessScope(workspace=place)
+    found = choose_best(load_newest(find_results(process.home.root, place)))
+    rows = [(role, one["model"], one["reason"]) for role, one in found.items()]
+    print_result(found, format_table(("role", "model", "because it"), rows), as_json=as_json)
+    if as_json and not yes:
+        return
+    confirm_or_fail(f"Set these roles in {process.home.config}?", yes)
+    for role, one in found.items():
+        set_setting(process.home, f"roles.{role}", one["model"])
+    warn("set. `ollm config show` has all settings.")
+
+
 def print_comparison(comparison: Comparison, *, as_json: bool) -> None:
     print_result(summarize(comparison), format_comparison(comparison), as_json=as_json)
 
@@ -65,7 +84,7 @@ def format_comparison(comparison: Comparison) -> str:
         (task, *(f"{sum(one)} of {len(one)}" if one else "" for one in row))
         for task, row in zip(plan["tasks"], passed, strict=True)
     ]
-    left = len(list_runs(plan)) - len(runs)
+    left = count_missing(comparison)
     given = [f"{key}={value}" for key, value in plan["settings"].items()] + [f"limit {plan['limit']}"] * bool(
         plan["limit"]
     )

@@ -28,7 +28,9 @@ from ollm.domain.text import format_seconds
 from ollm.providers.base import name_model
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile
 from ollm.providers.local_models.model_store import ModelStore
+from ollm.services.compare import describe_results
 from ollm.services.model_cards import make_card, read_card
+from ollm.store.model_facts import split_facts_key
 from ollm.system.install_command import describe_extra_install
 from ollm.system.terminal_text import make_printable
 
@@ -147,9 +149,13 @@ def show_card(name: str, as_json: bool) -> None:
 
     With --json it is a file to share: `ollm models import` reads it. It names no server and no key.
     """
-    facts = find_facts(ProcessScope(), name)
-    rows = [f"{label:<10}{text}" for label, text in (("model", make_printable(name)), *describe_card(facts))]
-    print_result(make_card(facts), "\n".join(rows), as_json=as_json)
+    process = ProcessScope()
+    facts = find_facts(process, name)
+    compared = (("compared", text) for text in describe_results(process.home.root, split_facts_key(facts.key)[2]))
+    rows = (("model", name), *describe_card(facts), *compared)
+    print_result(
+        make_card(facts), "\n".join(f"{label:<10}{make_printable(text)}" for label, text in rows), as_json=as_json
+    )
 
 
 @models.command()

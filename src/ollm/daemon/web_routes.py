@@ -243,7 +243,7 @@ async def show_transcript(
 async def list_comparisons(service: DaemonService) -> list[RenderReply]:
     """The newest comparison of models of each workspace, as HTML."""
     return await service.run_apart(
-        lambda process: [RenderReply(html=html) for html in render_newest(process.home.root / "compare")]
+        lambda process: [RenderReply(html=html) for html in render_newest(process.home.root)]
     )
 
 

@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
@@ -24,6 +24,7 @@ from ollm.config.validation import SettingsReader, read_config_file
 from ollm.config.yaml_tree import SourcePosition
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count, format_seconds
 from ollm.store.workspace_place import name_workspace
 from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.git_commands import GitCommands
@@ -254,6 +255,22 @@ def load_newest(file: Path) -> Comparison:
     raise UsageError("No comparison yet.", action="Run `ollm compare run --models A,B`.")
 
 
+def load_all_newest(home: Path) -> Iterator[Comparison]:
+    """Load the newest comparison of each workspace, the newest of all first."""
+    for file in sorted((home / "compare").glob("*.jsonl"), key=lambda one: -one.stat().st_mtime):
+        yield from load_comparisons(file)[-1:]
+
+
+def describe_results(home: Path, model: str) -> Iterator[str]:
+    """Describe how a model did in the newest comparison of each workspace."""
+    for comparison in load_all_newest(home):
+        about = comparison[0]["about"]
+        for one in summarize(comparison)["models"]:
+            if one["tried"] and one["server"].get("model") == model:
+                place = f"{about.get('project', 'a project')}, {about['started'][:10]}"
+                yield f"passed {one['passed']} of {one['tried']}, {format_seconds(_get_seconds(one))} a run ({place})"
+
+
 def add_result(file: Path, entry: ComparePlan | CompareRun) -> None:
     make_private_directory(file.parent)
     with file.open("ab") as stream:
@@ -284,12 +301,48 @@ def summarize(comparison: Comparison) -> dict[str, Any]:
         {
             "models": (one["model"], other["model"]),
             "more": one["passed"] - other["passed"],
-            "beyondChance": abs(one["passed"] - other["passed"]) > 2 * math.hypot(one["spread"], other["spread"]),
+            "beyondChance": _differ(one, other),
         }
         for one, other in combinations(models, 2)
         if one["tried"] == other["tried"] > 0
     ]
     return {"plan": plan, "models": models, "differences": differences, "runs": runs}
+
+
+def _differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return bool(abs(one["passed"] - other["passed"]) > 2 * math.hypot(one["spread"], other["spread"]))
+
+
+def choose_best(comparison: Comparison) -> dict[str, dict[str, str]]:
+    """Choose a model for each role by a finished comparison, with the reason. A role without one is main's work."""
+    found, left = summarize(comparison), count_missing(comparison)
+    most = max(found["models"], key=lambda one: (one["passed"], -one["figures"].get("seconds", 0)))
+    if left or not most["passed"]:
+        problem = f"The comparison misses {format_count(left, 'run')}." if left else "No model passed a task."
+        raise UsageError(problem, action="Run the same `ollm compare run` again." if left else "Try other models.")
+    able = [one for one in found["models"] if 2 * one["passed"] >= most["passed"]]
+    main = min((one for one in able if not _differ(one, most)), key=_get_seconds)
+    small, tasks = min(able, key=_get_seconds), min(able, key=_count_seconds_per_pass)
+    told = f"; {most['model']} passed {most['passed']}, which chance explains, and is slower"
+    reasons = {
+        "main": (main, f"passed {main['passed']} of {main['tried']}{'' if main is most else told}"),
+        "tasks": (tasks, f"needs the least time for a passed run: {format_seconds(_count_seconds_per_pass(tasks))}"),
+        "small": (small, f"is the fastest that passed half as many: {format_seconds(_get_seconds(small))} a run"),
+    }
+    chosen = {role: (one, reason) for role, (one, reason) in reasons.items() if role == "main" or one is not main}
+    return {role: {"model": one["model"], "reason": reason} for role, (one, reason) in chosen.items()}
+
+
+def _get_seconds(one: dict[str, Any]) -> float:
+    return float(one["figures"]["seconds"])
+
+
+def _count_seconds_per_pass(one: dict[str, Any]) -> float:
+    return _get_seconds(one) * float(one["tried"] / one["passed"])
+
+
+def count_missing(comparison: Comparison) -> int:
+    return len(list_runs(comparison[0])) - len(comparison[1])
 
 
 def describe_difference(found: dict[str, Any]) -> str:

@@ -164,3 +164,23 @@ async def test_time_limits_servers_that_die_and_wrong_names_are_told(tmp_path: P
     assert "nobody" in wrong[0].err
     assert (dead.code, changed.code) == (3, 2)
     assert "ollm trust" in changed.err
+
+
+async def test_the_best_model_is_named_with_its_reason_and_set_after_yes(tmp_path: Path) -> None:
+    async with running(tmp_path, [*GOOD, *GOOD, "Nothing.", "Nothing."], models=("big", "small")) as runner:
+        prepare(runner)
+        none = await runner.run("compare", "best")
+        await add_task(runner)
+        await runner.run(*RUN, "big,small", "--times", "2")
+        unasked = await runner.run("compare", "best")
+        config = runner.home / "config.yaml"
+        before = config.exists()
+        done = await runner.run("compare", "best", "--yes", "--json")
+        card = await runner.run("models", "card", "small")
+
+    assert (none.code, unasked.code, done.code, before) == (2, 2, 0, False)
+    assert "compare run" in none.err
+    assert "passed 2 of 2" in unasked.out
+    assert json.loads(done.out) == {"main": {"model": "big", "reason": "passed 2 of 2"}}
+    assert config.read_text() == "roles:\n  main: big\n"
+    assert "compared  passed 0 of 2" in card.out
