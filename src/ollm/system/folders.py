@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from operator import attrgetter
+from pathlib import Path
 from typing import NamedTuple
 
 CLOCK_STEP_NANOSECONDS = 20_000_000  # a folder's time moves in steps: what is younger than one proves nothing
@@ -103,3 +105,17 @@ def is_settled(stamp: FolderStamp, began: int) -> bool:
     changed, modified, _, _ = stamp
     coarse = not modified % 1_000_000_000 and not changed % 1_000_000_000
     return max(modified, changed) < began - (COARSE_STEP_NANOSECONDS if coarse else CLOCK_STEP_NANOSECONDS)
+
+
+def measure_bytes(path: Path) -> int:
+    """Return the bytes of a file, or of all files below a folder. Links are not followed and count as nothing."""
+    walked = () if path.is_symlink() else os.walk(path)
+    below = (f"{above}/{name}" for above, _, names in walked for name in names)
+    return sum(map(_measure_file, (path, *below)))
+
+
+def _measure_file(path: str | Path) -> int:
+    with suppress(OSError):
+        about = os.lstat(path)
+        return min(about.st_size, about.st_blocks * 512) if stat.S_ISREG(about.st_mode) else 0  # a file may have holes
+    return 0

@@ -3,13 +3,13 @@ failed."""
 
 from __future__ import annotations
 
-import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
 from ollm.domain.errors import BusyError
 from ollm.system.beneath import make_readable
+from ollm.system.folders import measure_bytes
 from ollm.system.locks import OwnerLock
 
 INSTALLED = ".installed"  # in the folder of a server that has answered once
@@ -36,7 +36,7 @@ class FirstStart:
 
     def measure(self) -> int:
         """Return the bytes that were downloaded so far."""
-        return sum(_get_bytes(f"{above}/{name}") for above, _, files in os.walk(self._folder) for name in files)
+        return measure_bytes(self._folder)
 
     def finish(self) -> None:
         if self.runs:
@@ -45,9 +45,3 @@ class FirstStart:
 
     def end(self) -> None:
         self._lock.release()
-
-
-def _get_bytes(path: str) -> int:
-    with suppress(OSError):
-        return os.lstat(path).st_size
-    return 0

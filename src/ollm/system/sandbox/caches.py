@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ollm.system.atomic import replace_file
 from ollm.system.beneath import make_readable
+from ollm.system.folders import measure_bytes
 from ollm.system.sandbox.box import TEMPORARY_PLACES
 
 DAY_SECONDS = 86_400
@@ -95,17 +96,8 @@ def measure_cache(cache: Path) -> dict[Path, int]:
     """Return the bytes that package managers store for each workspace and each server. Links of commands may lead
     anywhere."""
     folders = (cache / "box", cache / "servers")
-    sizes: dict[Path, int] = {}
-    for place in (place for folder in folders if folder.is_dir() for place in sorted(folder.iterdir())):
-        walked = () if place.is_symlink() else os.walk(place)
-        sizes[place] = sum(_get_bytes(os.path.join(above, name)) for above, _, files in walked for name in files)
-    return sizes
-
-
-def _get_bytes(path: str) -> int:
-    with suppress(OSError):
-        return os.lstat(path).st_blocks * 512
-    return 0
+    places = (place for folder in folders if folder.is_dir() for place in sorted(folder.iterdir()))
+    return {place: measure_bytes(place) for place in places}
 
 
 def limit_cache(cache: Path, most: int = MAX_CACHE_BYTES) -> int:
