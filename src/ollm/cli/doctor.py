@@ -17,10 +17,9 @@ import click
 import msgspec
 
 from ollm.app import ProcessScope
-from ollm.app.models import probe_model
 from ollm.app.workspace import WorkspaceScope
 from ollm.cli.machine import inspect_hardware, suggest_models
-from ollm.cli.model_card import MARKS, TrialPrinter, describe_calls, describe_faults, describe_speed
+from ollm.cli.model_card import MARKS, describe_calls, describe_faults, describe_speed, run_trials
 from ollm.cli.options import json_option, print_result, resolve_workspace, workspace_option
 from ollm.cli.text_printer import show_waiting
 from ollm.config.roles import find_role
@@ -34,6 +33,7 @@ from ollm.providers.window import FALLBACK_WINDOW_TOKENS, choose_window
 from ollm.runtime.model.probe import Trial, measure_speed
 from ollm.runtime.observers.server_memory import describe_memory
 from ollm.store.model_facts import make_facts_key
+from ollm.system.folders import measure_bytes
 from ollm.system.install_command import describe_extra_install
 from ollm.system.sandbox.caches import clean_cache, measure_cache
 from ollm.system.sandbox.confined import find_program
@@ -87,13 +87,10 @@ async def _run_doctor(process: ProcessScope, *, measured: bool, tested: bool, as
     trials: tuple[Trial, ...] = ()
     failure = None
     if tested:
-        printer = TrialPrinter()
         try:
-            trials = (await probe_model(process, None, printer.report, printer.announce, faults_only=True)).trials
+            trials = (await run_trials(process, None, faults_only=True)).trials
         except OllmError as error:
             failure = error
-        finally:
-            printer.stop()
     with show_waiting("asking the model server"):
         document, rows, failure = await diagnose(process, measured=measured, trials=trials, failure=failure)
     is_faulty = any(trial.fault for trial in trials)
@@ -269,17 +266,9 @@ def check_writable(root: Path) -> str | None:
 
 
 def measure_disk_usage(root: Path) -> list[dict[str, Any]]:
-    """Measure disk usage by part, largest first; links count as zero."""
-    parts = [{"name": entry.name, "bytes": _count_bytes(entry)} for entry in root.iterdir()] if root.is_dir() else []
+    """Measure disk usage by part, largest first."""
+    parts = [{"name": entry.name, "bytes": measure_bytes(entry)} for entry in root.iterdir()] if root.is_dir() else []
     return sorted(parts, key=lambda part: (-part["bytes"], part["name"]))
-
-
-def _count_bytes(path: Path) -> int:
-    with suppress(OSError):
-        if path.is_dir() and not path.is_symlink():
-            return sum(map(_count_bytes, path.iterdir()))
-        return 0 if path.is_symlink() else path.stat().st_size
-    return 0
 
 
 def check_machine() -> list[dict[str, Any]]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ollm.app import ProcessScope
+from ollm.app.models import probe_model
 from ollm.cli.options import warn
-from ollm.cli.text_printer import WaitLine, is_seen
+from ollm.cli.text_printer import show_waiting
 from ollm.domain.clock import format_age
 from ollm.domain.model_facts import CARD_FIELDS, ModelFacts, Source
-from ollm.runtime.model.probe import PART_NAMES, Trial
+from ollm.runtime.model.probe import PART_NAMES, ModelCard, Trial
 
 SOURCES: dict[Source, str] = {
     "server": "reported by the server",
@@ -21,22 +23,18 @@ SOURCES: dict[Source, str] = {
 MARKS = {True: "ok", False: "no", None: "?"}
 
 
-class TrialPrinter:
-    """Prints each trial on stderr, and on a terminal the one that runs."""
+async def run_trials(process: ProcessScope, name: str | None, *, faults_only: bool = False) -> ModelCard:
+    """Probe a model. Each trial is printed on stderr, and on a terminal the one that runs."""
+    with show_waiting("testing") as line:
 
-    def __init__(self) -> None:
-        self._line: WaitLine | None = None
+        def announce(trial: str) -> None:
+            line.doing = f"testing: {trial}"
 
-    def announce(self, name: str) -> None:
-        self._line = WaitLine(f"testing: {name}") if is_seen() else None
+        def report(trial: Trial) -> None:
+            line.clear()
+            warn(f"{trial.name}: {trial.told}")
 
-    def report(self, trial: Trial) -> None:
-        self.stop()
-        warn(f"{trial.name}: {trial.told}")
-
-    def stop(self) -> None:
-        if self._line:
-            self._line.stop()
+        return await probe_model(process, name, report, announce, faults_only=faults_only)
 
 
 def describe_faults(trials: tuple[Trial, ...]) -> Iterator[str]:

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from ollm.app import ProcessScope
-from ollm.app.models import change_loaded, collect_models, find_facts, import_card, probe_model
+from ollm.app.models import change_loaded, collect_models, find_facts, import_card
 from ollm.cli.completion import complete_catalogue, complete_model
-from ollm.cli.model_card import MARKS, TrialPrinter, describe_card, describe_faults
+from ollm.cli.model_card import MARKS, describe_card, describe_faults, run_trials
 from ollm.cli.options import (
     confirm_or_fail,
     format_table,
@@ -81,9 +81,13 @@ def list_models(as_json: bool) -> None:
 def load(name: str) -> None:
     """Load a model into its server's memory."""
     begun = time.monotonic()
-    with show_waiting(f"loading {name}"):
-        model, address = asyncio.run(change_loaded(ProcessScope(), name, load=True))
+    model, address = asyncio.run(_load_shown(name))
     warn(make_printable(f"Loaded {model} at {address} in {format_seconds(time.monotonic() - begun)}."))
+
+
+async def _load_shown(name: str) -> tuple[str, str]:
+    with show_waiting(f"loading {name}"):
+        return await change_loaded(ProcessScope(), name, load=True)
 
 
 @models.command()
@@ -133,8 +137,7 @@ def probe(model: str | None, as_json: bool) -> None:
 
     The results are saved and used from then on. Default: the current model.
     """
-    printer = TrialPrinter()
-    card = asyncio.run(probe_model(ProcessScope(), model, printer.report, printer.announce))
+    card = asyncio.run(run_trials(ProcessScope(), model))
     rows = [(trial.name, MARKS[trial.ok], trial.told, f"{trial.seconds:.1f}") for trial in card.trials]
     head = f"{make_printable(card.model)}, probed {card.facts.probed}\n"
     table = format_table(("TRIAL", "", "FOUND", "SECONDS"), rows)

@@ -137,12 +137,12 @@ class TextPrinter(Printer):
         self._running: dict[str, str] = {}  # what the calls do that have not ended
         self._priced = False  # the time to read this prompt was printed
         self._gap = ""  # before the next rendered block
-        self._wait = WaitLine() if counts_seconds and is_seen() else None
+        self._wait = WaitLine(shown=counts_seconds and is_seen())
 
     def show(self, event: Event) -> None:
         super().show(event)
         self._priced = self._priced and isinstance(event, PrefillProgress)
-        if self._wait and isinstance(event, MessageRecorded):
+        if isinstance(event, MessageRecorded):
             self._wait.doing = WAITING
         match event:
             case PrefillProgress():
@@ -173,8 +173,7 @@ class TextPrinter(Printer):
 
     def close(self, session_id: str) -> None:
         self._print_open_block()
-        if self._wait:
-            self._wait.stop()
+        self._wait.stop()
         self._write(escape_controls(self._joiner))
         if self._last != "\n":
             self._write("\n")
@@ -194,8 +193,7 @@ class TextPrinter(Printer):
         self._write(text)
 
     def _write(self, text: str) -> None:
-        if self._wait:
-            self._wait.clear()
+        self._wait.clear()
         sys.stdout.write(text)
         sys.stdout.flush()
         self._last = text[-1:] or self._last
@@ -227,13 +225,12 @@ class TextPrinter(Printer):
             left = " left" if event.processed > event.cached else ""
             about = f"about {format_seconds(event.seconds_left or 0)}{left}"
             self._print_aside(f"· reads {event.priced_tokens:,} new tokens, {about}")
-        elif self._wait and event.stage == "reading" and event.seconds_left is None and event.total > event.processed:
+        elif event.stage == "reading" and event.seconds_left is None and event.total > event.processed:
             self._wait.doing = f"reading {event.total - event.cached:,} new tokens, speed not known yet"
 
     def _print_aside(self, line: str) -> None:
         self._print_open_block()
-        if self._wait:
-            self._wait.clear()
+        self._wait.clear()
         if self._last != "\n" and sys.stderr.isatty():
             sys.stderr.write("\n")
         sys.stderr.write(escape_controls(line) + "\n")
@@ -256,24 +253,24 @@ def is_seen() -> bool:
 
 
 @contextmanager
-def show_waiting(doing: str, *, shown: bool = True) -> Iterator[None]:
-    line = WaitLine(doing) if shown and is_seen() else None
+def show_waiting(doing: str, *, shown: bool = True) -> Iterator[WaitLine]:
+    line = WaitLine(doing, shown=shown and is_seen())
     try:
-        yield
+        yield line
     finally:
-        if line:
-            line.stop()
+        line.stop()
 
 
 class WaitLine:
     """A line on the terminal that counts the seconds while there is no other output."""
 
-    def __init__(self, doing: str = WAITING) -> None:
+    def __init__(self, doing: str = WAITING, *, shown: bool = True) -> None:
         self.doing = doing
         self._began = time.monotonic()
         self._shown = False
         self._timer: asyncio.TimerHandle | None = None
-        self._tick()
+        if shown:
+            self._tick()
 
     def clear(self) -> None:
         """Restart the count before something else is printed."""
