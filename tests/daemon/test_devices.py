@@ -277,7 +277,7 @@ async def test_a_device_changes_only_settings_that_give_no_right(tmp_path: Path)
         assert "light" in file.read_text()
         assert (await phone.ask("POST", "/settings", {"key": "screen.theme", "value": "pink"})).status == 422
         before = file.read_text()
-        keys = ("daemon.publicUrl", "policy.approval", "sandbox.mode", "provider.baseUrl", "screen.statusCommand")
+        keys = ("daemon.publicUrl", "policy.approval", "sandbox.mode", "provider.baseUrl")
         for key in (
             *keys,
             "hooks",

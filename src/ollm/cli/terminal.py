@@ -231,7 +231,6 @@ class Terminal:
             save=self._save_screen_setting,
             vi=self._settings.keys == "vi",
             bell=self._settings.bell,
-            status_command=self._settings.status_command,
             notification=choose_notification(self._process.environment),
             wraps_again=detect_rewrap(self._process.environment),
         )

@@ -39,7 +39,6 @@ USER_ONLY_KEYS = (
     "workspace",
     "worktree.dir",
     "archive",
-    "screen.statusCommand",
     "tools.allowedRoots",
     "tools.webFetch.allowPrivate",
     "tools.webSearch.baseUrl",

@@ -361,9 +361,6 @@ class ScreenSettings(Data, frozen=True):
         Literal["auto", "dark", "light", "plain"],
         Meta(description="Colours; auto: as the terminal's ground, else dark."),
     ] = "auto"
-    status_command: Annotated[
-        str, Meta(description="Command that writes a line below the status line; it reads the status as JSON.")
-    ] = ""
 
 
 class CheckpointSettings(Data, frozen=True):

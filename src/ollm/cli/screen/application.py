@@ -186,8 +186,7 @@ def build_chat_layout(buffer: Buffer, view: ScreenView, is_streaming: Filter) ->
     if isinstance(menu.content, Window):
         menu.content.dont_extend_height = Always()  # a short list leaves no gap above the status line
     above = [make_optional_window(view.render_live, wrap=False), make_optional_window(view.render_question, wrap=True)]
-    status = [KeptRow(view.render_footer, "class:status"), make_optional_window(view.render_own_status, wrap=False)]
-    below: list[AnyContainer] = [rules[1], search, menu, *status]
+    below: list[AnyContainer] = [rules[1], search, menu, KeptRow(view.render_footer, "class:status")]
     return Layout(HSplit([*above, rules[0], field, *below]), focused_element=field)
 
 

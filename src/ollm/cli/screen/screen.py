@@ -12,7 +12,6 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
-import msgspec
 from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
@@ -146,7 +145,6 @@ DIFF_SAMPLE = """\
 LEAVE_WORDS = ("exit", "quit", ":q")
 CYCLE = {"ask": "accept-edits", "accept-edits": "plan", "plan": "ask"}  # yolo is never a key away
 LONG_TURN_SECONDS = 20.0
-STATUS_COMMAND_SECONDS = 5.0
 Pick = Callable[[str | None], Awaitable[CommandReply | None]]
 Find = Callable[[str], list[str]]
 
@@ -274,26 +272,6 @@ class ChatScreen:
         self.app.invalidate()
         if self.buffer.text.startswith("/") and self.buffer.complete_state is None:
             self.buffer.start_completion()  # a command that was typed before it was known
-        if self.options.status_command:
-            self.spawn(self._run_status_command(status))
-
-    async def _run_status_command(self, status: Status) -> None:
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_shell(
-            self.options.status_command,
-            cwd=self.options.workspace,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        try:
-            async with asyncio.timeout(STATUS_COMMAND_SECONDS):
-                output, _ = await process.communicate(msgspec.json.encode(status))
-            self.view.own_status = make_printable(output.decode("utf-8", "replace").strip().partition("\n")[0])
-            self.app.invalidate()
-        except (TimeoutError, OSError):
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
 
     def exit(self, reply: CommandReply) -> None:
         self.next, self.chat.leaving = reply, True

@@ -109,5 +109,4 @@ class ScreenOptions(Data, frozen=True):
     vi: bool = False
     bell: bool = True
     notification: str = OSC_9
-    status_command: str = ""
     wraps_again: bool = False  # whether the terminal wraps its lines again when it gets narrower

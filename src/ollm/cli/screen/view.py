@@ -121,7 +121,6 @@ class ScreenView:
         self.status: Status | None = None
         self.branch = ""
         self.hint = ""
-        self.own_status = ""  # a line below the status line, by the person's command
         self._doing, self._began = "connecting", time.monotonic()
         self._transcript = transcript
         self._questions = questions
@@ -162,9 +161,6 @@ class ScreenView:
         line = format_status_line(self.status, self._transcript, self.branch, queued, get_width(), waited)
         shown = pad_cells(line, get_width() - 1)
         return style_status_line(shown, self._transcript.fill, self.status.approval if self.status else "")
-
-    def render_own_status(self) -> StyleAndTextTuples:
-        return [("class:status", f" {truncate_cells(self.own_status, get_width() - 2)}")] if self.own_status else []
 
     def render_prompt(self) -> StyleAndTextTuples:
         asks = "answer: " if self._questions.writing else "reason: "
