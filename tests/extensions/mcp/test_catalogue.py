@@ -6,7 +6,6 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from types import SimpleNamespace as Block
 from typing import Any
 
 import pytest
@@ -30,7 +29,6 @@ from ollm.extensions.mcp.results import (
     extract_images,
     extract_text,
     mend_answer,
-    mend_message,
     mend_tool_list,
     prepare_schema,
 )
@@ -338,36 +336,25 @@ def test_hints_for_a_cache_lose_no_list(version: str, hints: dict[str, Any], sco
     assert (mended["cacheScope"], mended["ttlMs"]) == (scope, age)
 
 
-def test_a_line_that_cannot_be_read_becomes_an_error_or_nothing() -> None:
-    assert mend_message(b"noise") is None
-    assert mend_message(b'{"method": "x", "id": 5, "params": oops}') is None
-    assert mend_message(b'{"id": 7, oops') == {
-        "jsonrpc": "2.0",
-        "id": 7,
-        "error": {"code": -32700, "message": "its answer cannot be read as JSON"},
-    }
-    assert mend_message(b'{"result": ' + b" " * 300 + b'oops, "id": 8}') is not None
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
 
 
-def text(words: str) -> Block:
-    return Block(type="text", text=words)
-
-
-def image(data: str = "AAAA") -> Block:
-    return Block(type="image", mime_type="image/png", data=data)
+def image(data: str = "AAAA", media: str = "image/png") -> dict[str, Any]:
+    return {"type": "image", "mimeType": media, "data": data}
 
 
 @pytest.mark.parametrize(
     ("block", "line"),
     [
         (text("hello"), "hello"),
-        (Block(type="resource", resource=Block(uri="file:///a", text="inside")), "inside"),
-        (Block(type="resource_link", name="doc", uri="file:///a"), "[doc: file:///a]"),
+        ({"type": "resource", "resource": {"uri": "file:///a", "text": "inside"}}, "inside"),
+        ({"type": "resource_link", "name": "doc", "uri": "file:///a"}, "[doc: file:///a]"),
         (image("A" * 4000), "[image, image/png, about 3,000 bytes]"),
-        (Block(type="audio", mime_type="audio/wav", data="AAAA"), "[audio, audio/wav, about 3 bytes]"),
+        ({"type": "audio", "mimeType": "audio/wav", "data": "AAAA"}, "[audio, audio/wav, about 3 bytes]"),
     ],
 )
-def test_every_kind_of_block_is_read_or_named(block: Block, line: str) -> None:
+def test_every_kind_of_block_is_read_or_named(block: dict[str, Any], line: str) -> None:
     assert extract_text([block]) == line
 
 
@@ -375,10 +362,7 @@ def test_only_so_many_pictures_of_some_size_are_taken() -> None:
     assert len(extract_images([image() for _ in range(9)])) == 4
     assert len(extract_images([image("A" * MAX_IMAGE_CHARACTERS)])) == 1
     assert extract_images([image("A" * (MAX_IMAGE_CHARACTERS + 1)), text("t")]) == ()
-    assert (
-        extract_images([image("not base64!"), image(""), Block(type="image", mime_type="image/x-odd", data="AAAA")])
-        == ()
-    )
+    assert extract_images([image("not base64!"), image(""), image(media="image/x-odd")]) == ()
 
 
 async def test_what_nobody_knows_in_an_answer_is_text_and_loses_nothing_else(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -18,7 +17,7 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.text import shorten_line
 from ollm.domain.tools import ConfirmationDetails, Risk, ToolResult, Verdict
-from ollm.extensions.mcp.results import prepare_schema
+from ollm.extensions.mcp.results import FAULT_KEY
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.atomic import make_private_directory, read_small_file, replace_file
 from ollm.system.capture import HeadAndTail
@@ -72,7 +71,7 @@ async def fetch_catalogue(client: Client, server: McpServer, clock: Clock = now)
     tools, ended = await _fetch_pages(client.list_tools, "tools") if can.tools else ([], "")
     prompts, _ = await _fetch_pages(client.list_prompts, "prompts") if can.prompts else ([], "")
     uris, templates = await fetch_resource_names(client) if can.resources else ((), ())
-    taken, left_out = await asyncio.to_thread(select_tools, server, tools)
+    taken, left_out = select_tools(server, tools)
     return Catalogue(
         tools=taken,
         prompts=tuple(_build_prompt(prompt) for prompt in prompts[:MAX_TOOLS]),
@@ -114,13 +113,12 @@ def select_tools(server: McpServer, tools: list[Any]) -> tuple[tuple[OfferedTool
     wanted = [tool for tool in tools if server.offers(tool.name)]
     for tool in wanted[:MAX_TOOLS]:
         name = make_tool_name(server.name, tool.name)
-        parameters, fault = prepare_schema(tool.input_schema)
-        fault = "its name is already taken" if name in taken else fault
+        fault = "its name is already taken" if name in taken else tool.input_schema.get(FAULT_KEY)
         if fault:
             left_out.append(f"{_shorten_line(tool.name, 60)} of the MCP server {server.name} was skipped: {fault}.")
             continue
         description = _shorten_line(tool.description or tool.title or tool.name, MAX_DESCRIPTION_CHARACTERS)
-        taken[name] = OfferedTool(name=name, remote=tool.name, description=description, parameters=parameters)
+        taken[name] = OfferedTool(name=name, remote=tool.name, description=description, parameters=tool.input_schema)
     if len(wanted) > MAX_TOOLS:
         left_out.append(f"The MCP server {server.name} has more than {MAX_TOOLS} tools; the rest are skipped.")
     return tuple(taken.values()), tuple(left_out)

@@ -317,7 +317,7 @@ def _mend_answers(client: Client) -> None:
 
     async def send_mended(method: str, *arguments: Any, **options: Any) -> dict[str, Any]:
         answer = await send(method, *arguments, **options)
-        return mends[method](answer) if method in mends else answer
+        return await asyncio.to_thread(mends[method], answer) if method in mends else answer
 
     dispatcher.send_raw_request = send_mended  # type: ignore[method-assign]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ollm.domain.errors import OllmError
-from ollm.extensions.mcp.results import find_root_error, mend_reading, summarize_error
+from ollm.extensions.mcp.results import find_root_error, summarize_error
 from ollm.extensions.mcp.settings import SSE, McpServer
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 CONNECT_TIMEOUT_SECONDS = 10.0
+LOGIN_STATUS = 401  # the SDK logs in and sends the message again
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
@@ -41,7 +42,6 @@ def open_address(
 ) -> AbstractAsyncContextManager[Any]:
     """Open the streams of an SDK client. `note_refusal` gets every error status, `lost` the reason for a broken
     connection; `auth` is a login."""
-    mend_reading()
     if server.transport == SSE:
         return open_sse_transport(server, note_refusal, lost, auth)
     return open_http_transport(server, note_refusal, auth)
@@ -61,12 +61,17 @@ async def open_http_transport(server: McpServer, note_refusal: Callable[[int], N
         yield streams
 
 
-def make_event_hooks(server: McpServer, note_refusal: Callable[[int], None]) -> dict[str, list[Callable[..., Any]]]:
-    """Make hooks for every request and response: check addresses, note refusals, limit lengths."""
+def make_event_hooks(
+    server: McpServer, note_refusal: Callable[[int], None], lost: Callable[[str], None] | None = None
+) -> dict[str, list[Callable[..., Any]]]:
+    """Make hooks for every request and response: check addresses, note refusals, limit lengths. `lost` gets the reason
+    why a message was not delivered, which the SDK would only log for server-sent events."""
 
     async def note_status(response: Any) -> None:
         if response.status_code >= 400:
             note_refusal(response.status_code)
+        if lost and response.status_code >= 400 and response.status_code != LOGIN_STATUS:
+            lost(f"it refused a message (HTTP {response.status_code})")
 
     async def check_request(request: Any) -> None:
         check_address(str(request.url), server)
@@ -110,6 +115,7 @@ async def open_sse_transport(
     server: McpServer, note_refusal: Callable[[int], None], lost: Callable[[str], None], auth: Any
 ) -> AsyncIterator[Any]:
     import anyio
+    import httpx2
     from mcp.client.sse import sse_client
 
     heard, reading = anyio.create_memory_object_stream[Any](0)
@@ -119,8 +125,8 @@ async def open_sse_transport(
         heard.close()
 
     def make_client(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
-        hooks = make_event_hooks(server, note_refusal)
-        return make_reporting_client(end, headers=headers, timeout=timeout, auth=auth, event_hooks=hooks)
+        hooks = make_event_hooks(server, note_refusal, end)
+        return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks=hooks)
 
     async def forward(messages: Any) -> None:
         try:
@@ -144,21 +150,3 @@ async def open_sse_transport(
             group.cancel_scope.cancel()
             heard.close()
             reading.close()
-
-
-def make_reporting_client(report: Callable[[str], None], **options: Any) -> httpx2.AsyncClient:
-    """Make a client that reports undelivered messages, which the SDK would only log."""
-    import httpx2
-
-    class ReportingClient(httpx2.AsyncClient):
-        async def send(self, request: Any, **more: Any) -> Any:
-            try:
-                answer = await super().send(request, **more)
-            except httpx2.HTTPError as error:
-                report(f"it cannot be reached: {summarize_error(error)}")
-                raise
-            if request.method == "POST" and answer.status_code >= 400:
-                report(f"it refused a message (HTTP {answer.status_code})")
-            return answer
-
-    return ReportingClient(**options)

@@ -134,7 +134,7 @@ async def _forward_messages(lines: asyncio.StreamReader, send: Callable[[Any], A
         if not line.strip():
             continue
         try:
-            message = read_message(line, by_name=False)
+            message = read_message(line)
         except ValueError:
             garbage += 1
             log.debug("Not a message: %r", line[:200], extra={"operation": "read"})

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from ollm.domain.messages import PICTURE_TYPES, ImagePart
+from ollm.domain.messages import PICTURE_TYPES, ImagePart, JsonObject
 from ollm.domain.tools import ErrorInfo, ToolResult
+from ollm.providers.base import unescape_surrogates
 from ollm.tools.framework.output import disarm_template_marks
 
 MAX_IMAGES = 4
@@ -16,107 +18,77 @@ MAX_IMAGE_CHARACTERS = 4 * 1024 * 1024  # characters of base64
 MAX_TEXT_CHARACTERS = 2 * 1024 * 1024
 
 
-BLOCK_KEYS = {
-    "text": ("text",),
-    "image": ("data", "mimeType"),
-    "audio": ("data", "mimeType"),
-    "resource_link": ("name", "uri"),
-}
-
-
 def mend_answer(answer: Any) -> dict[str, Any]:
-    """Make an answer to a call readable for the SDK: unknown parts become text."""
-    if not isinstance(answer, dict):
-        return {"resultType": "complete", "content": [_make_text_block(answer)]}
-    if answer.get("resultType") == "input_required":
-        return answer  # a question, not yet an answer: the SDK asks it
-    content = answer.get("content")
-    blocks = content if isinstance(content, list) else [] if content is None else [content]
-    structured = answer.get("structuredContent")
-    kept = {"structuredContent": structured} if isinstance(structured, dict) else {}
-    if structured is not None and not kept:
-        blocks = [*blocks, structured]
-    told = {"resultType": "complete", "isError": answer.get("isError") is True}  # the first: since 2026-07-28
-    return {**told, "content": [_mend_block(block) for block in blocks], **kept}
+    """Make an answer to a call readable for the SDK: its parts become texts and images."""
+    found = answer if isinstance(answer, dict) else {"content": answer}
+    if found.get("resultType") == "input_required":
+        return found  # a question, not yet an answer: the SDK asks it
+    content, structured = found.get("content"), found.get("structuredContent")
+    blocks = content if isinstance(content, list) else [content]
+    if structured is not None and not any(map(_render_block, blocks)):
+        blocks = [structured]
+    told = {"resultType": "complete", "isError": found.get("isError") is True}  # the first: since 2026-07-28
+    return {**told, "content": [_mend_block(block) for block in blocks]}
 
 
 def _mend_block(block: Any) -> dict[str, Any]:
-    kind = block.get("type") if isinstance(block, dict) else None
-    if kind == "resource" and (resource := _mend_resource(block.get("resource"))):
-        return {"type": "resource", "resource": resource}
-    keys = BLOCK_KEYS.get(kind, ()) if isinstance(kind, str) else ()
-    if keys and all(isinstance(block.get(key), str) for key in keys):
-        return {"type": kind, **{key: block[key] for key in keys}}
-    return _make_text_block(block)
+    match block:
+        case {"type": "image", "data": str(data), "mimeType": str(media)}:
+            return {"type": "image", "data": data, "mimeType": media}
+    return {"type": "text", "text": _render_block(block)}
 
 
-def _mend_resource(resource: Any) -> dict[str, str] | None:
-    named = resource if isinstance(resource, dict) else {}
-    kept = {key: named[key] for key in ("uri", "mimeType", "text", "blob") if isinstance(named.get(key), str)}
-    return kept if "uri" in kept and ("text" in kept or "blob" in kept) else None
-
-
-def _make_text_block(value: Any) -> dict[str, Any]:
-    text = value if isinstance(value, str) else "" if value is None else msgspec.json.encode(value).decode()
-    return {"type": "text", "text": text}
+def _render_block(block: Any) -> str:
+    """Render a part of an answer as text; one that is not text is named."""
+    match block:
+        case None:
+            return ""
+        case str(text) | {"type": "text", "text": str(text)} | {"type": "resource", "resource": {"text": str(text)}}:
+            return text
+        case {"type": "resource", "resource": {"uri": str(uri), "blob": str(data), **rest}}:
+            return f"[{uri}: {rest.get('mimeType') or 'not text'}, about {len(data) * 3 // 4:,} bytes]"
+        case {"type": "resource_link", "name": str(name), "uri": str(uri)}:
+            return f"[{name}: {uri}]"
+        case {"type": "image" | "audio" as kind, "data": str(data), "mimeType": str(media)}:
+            return f"[{kind}, {media}, about {len(data) * 3 // 4:,} bytes]"
+    return msgspec.json.encode(block).decode()
 
 
 def build_result(answer: Any) -> ToolResult:
     """Convert an answer to a tool result with its text and images."""
-    text = extract_text(answer.content)
-    if not text and answer.structured_content is not None:
-        text = disarm_template_marks(msgspec.json.encode(answer.structured_content).decode())
-    text = text or "(no output)"
+    blocks = dump_models(answer.content)
+    text = extract_text(blocks) or "(no output)"
     if answer.is_error:
         error = ErrorInfo(type="McpError", message=text[:1_000])
         return ToolResult(llm_content=f"Error McpError: {text}", return_display=text, error=error)
-    return ToolResult(llm_content=text, return_display=text, images=extract_images(answer.content))
+    return ToolResult(llm_content=text, return_display=text, images=extract_images(blocks))
 
 
-def extract_text(blocks: Any) -> str:
+def dump_models(models: Iterable[Any]) -> list[JsonObject]:
+    """Convert objects of the SDK to JSON objects."""
+    return [model.model_dump(mode="json", by_alias=True) for model in models]
+
+
+def extract_text(blocks: Iterable[JsonObject]) -> str:
     """Extract the text of blocks; name blocks of other types."""
-    text = "\n".join(line for block in blocks if (line := _render_block(block)))
-    return disarm_template_marks(text[:MAX_TEXT_CHARACTERS])
+    return disarm_template_marks("\n".join(filter(None, map(_render_block, blocks)))[:MAX_TEXT_CHARACTERS])
 
 
-def extract_images(blocks: Any) -> tuple[ImagePart, ...]:
-    pictures = [block for block in blocks if block.type == "image" and _can_be_sent(block)]
-    return tuple(ImagePart(media_type=block.mime_type.lower(), data=block.data) for block in pictures[:MAX_IMAGES])
+def extract_images(blocks: Iterable[JsonObject]) -> tuple[ImagePart, ...]:
+    pictures = [block for block in blocks if block["type"] == "image" and _can_be_sent(block)]
+    return tuple(ImagePart(media_type=one["mimeType"].lower(), data=one["data"]) for one in pictures[:MAX_IMAGES])
 
 
-def _can_be_sent(block: Any) -> bool:
+def _can_be_sent(block: JsonObject) -> bool:
     import base64
     import binascii
 
-    if len(block.data) > MAX_IMAGE_CHARACTERS or block.mime_type.lower() not in PICTURE_TYPES:
+    if len(block["data"]) > MAX_IMAGE_CHARACTERS or block["mimeType"].lower() not in PICTURE_TYPES:
         return False
     try:
-        return bool(base64.b64decode(block.data, validate=True))
+        return bool(base64.b64decode(block["data"], validate=True))
     except (binascii.Error, ValueError):
         return False
-
-
-def _render_block(block: Any) -> str:
-    match block.type:
-        case "text":
-            return str(block.text)
-        case "resource":
-            return render_contents([block.resource])
-        case "resource_link":
-            return f"[{block.name}: {block.uri}]"
-        case kind:
-            return f"[{kind}, {block.mime_type}, about {len(block.data) * 3 // 4:,} bytes]"
-
-
-def render_contents(contents: Any) -> str:
-    """Return the text of a resource, with a placeholder for contents that are not text."""
-    text = "\n".join(
-        str(item.text)
-        if hasattr(item, "text")
-        else f"[{item.uri}: {item.mime_type or 'not text'}, about {len(item.blob) * 3 // 4:,} bytes]"
-        for item in contents
-    )
-    return disarm_template_marks(text[:MAX_TEXT_CHARACTERS])
 
 
 def find_root_error(error: BaseException) -> BaseException:
@@ -142,11 +114,7 @@ MAX_SCHEMA_NODES = 4_000
 FAULT_KEY = "x-ollm-fault"
 DEFINITION_KEYS = ("$defs", "definitions")
 UNSHOWN_KEYS = ("title", "$schema", "$id", "$comment")  # they say nothing to a model
-KEPT_TOOL_KEYS = {"name": str, "title": str, "description": str, "inputSchema": dict}
-SCHEMA_KEY_KINDS = {"properties": dict, "required": list, "$defs": dict, "definitions": dict}
-
-NESTED_TOO_DEEP = "its parameters are nested too deeply"
-TOO_MANY_NODES = "its parameters are too many"
+KEPT_TOOL_KEYS = ("name", "title", "description")
 
 
 class SchemaFaultError(Exception):
@@ -175,53 +143,26 @@ def _mend_cache_hints(listed: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_message(data: str | bytes, **options: Any) -> Any:
-    """Read a message from its JSON. One that cannot be read becomes an error of the request it answers, so that the
-    request does not wait; raises ValueError if it answers none."""
+def read_message(line: bytes) -> Any:
+    """Read a message from its JSON, in which a half of a surrogate pair becomes U+FFFD. Raises ValueError."""
     from mcp_types import jsonrpc_message_adapter as adapter
 
-    line = data.encode() if isinstance(data, str) else data
-    read = type(adapter).validate_json  # the adapter itself may call this function (`mend_reading`)
     try:
-        return read(adapter, line, **options)
+        return adapter.validate_json(line, by_name=False)
     except ValueError:
-        if not (mended := mend_message(line)):
-            raise
-        return adapter.validate_python(mended, **options)
-
-
-def mend_reading() -> None:
-    """Let the SDK's own transports read messages with `read_message`."""
-    from mcp_types import jsonrpc_message_adapter
-
-    jsonrpc_message_adapter.validate_json = read_message  # type: ignore[method-assign,assignment]
-
-
-def mend_message(line: bytes) -> dict[str, Any] | None:
-    """Make an error of an answer that cannot be read. Returns None if the line is not an answer."""
-    identity = re.search(rb'"id"\s*:\s*(\d+)', line[:200]) or re.search(rb'"id"\s*:\s*(\d+)', line[-200:])
-    if identity is None or re.search(rb'"method"\s*:', line[:200]):
-        return None
-    error = {"code": -32700, "message": "its answer cannot be read as JSON"}
-    return {"jsonrpc": "2.0", "id": int(identity[1]), "error": error}
+        return adapter.validate_json(unescape_surrogates(line.decode("utf-8", "replace")), by_name=False)
 
 
 def _mend_tool(tool: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: tool[key] for key, kind in KEPT_TOOL_KEYS.items() if isinstance(tool.get(key), kind)}
-    schema = kept.get("inputSchema", {})
-    if not isinstance(tool.get("inputSchema", {}), dict) or schema.get("type", "object") != "object":
-        return {**kept, "inputSchema": {"type": "object", FAULT_KEY: "its parameters are not an object"}}
-    wrong = {key for key, kind in SCHEMA_KEY_KINDS.items() if not isinstance(schema.get(key, kind()), kind)}
-    usable = {key: value for key, value in schema.items() if key not in wrong}
-    return {**kept, "inputSchema": {**usable, "type": "object"}}
+    kept = {key: tool[key] for key in KEPT_TOOL_KEYS if isinstance(tool.get(key), str)}
+    parameters, fault = prepare_schema(tool.get("inputSchema", {}))
+    return {**kept, "inputSchema": {"type": "object", FAULT_KEY: fault} if fault else parameters}
 
 
 def prepare_schema(schema: Any) -> tuple[dict[str, Any], str]:
     """Return the schema as shown to models and the reason it cannot be shown; one of the two is empty."""
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         return {}, "its parameters are not an object"
-    if fault := schema.get(FAULT_KEY):
-        return {}, str(fault)
     try:
         size = len(msgspec.json.encode(schema))
         if size > MAX_SCHEMA_BYTES:
@@ -234,74 +175,52 @@ def prepare_schema(schema: Any) -> tuple[dict[str, Any], str]:
         return {}, "its parameters cannot be read"
 
 
-def expand_references(schema: dict[str, Any]) -> dict[str, Any]:
+def expand_references(schema: JsonObject) -> JsonObject:
     """Replace references to the schema's own definitions with those definitions. If a definition contains itself, or
     the result would be too large, references and definitions stay unchanged."""
-    definitions = {f"#/{key}/{name}": value for key in DEFINITION_KEYS for name, value in _get_mapping(schema, key)}
-    bare = {key: value for key, value in schema.items() if key not in DEFINITION_KEYS}
-    if definitions:
-        try:
-            found = _SchemaWalk(definitions).copy(bare)
-            if len(msgspec.json.encode(found)) <= MAX_SCHEMA_BYTES:
-                return dict(found)
-        except SchemaFaultError:
-            pass
-    found = _SchemaWalk({}).copy(bare)
-    kept = {key: {name: _SchemaWalk({}).copy(v) for name, v in _get_mapping(schema, key)} for key in DEFINITION_KEYS}
-    return {**found, **{key: value for key, value in kept.items() if value}}
-
-
-def _get_mapping(schema: dict[str, Any], key: str) -> list[tuple[str, Any]]:
-    found = schema.get(key)
-    return [(str(name), value) for name, value in found.items()] if isinstance(found, dict) else []
+    named = ((key, schema[key]) for key in DEFINITION_KEYS if isinstance(schema.get(key), dict))
+    definitions = {
+        f"#/{key}/{name}": value for key, listed in named for name, value in listed.items() if isinstance(value, dict)
+    }
+    with suppress(SchemaFaultError):
+        bare = {key: value for key, value in schema.items() if key not in DEFINITION_KEYS}
+        found: JsonObject = _SchemaWalk(definitions).copy(bare)
+        if len(msgspec.json.encode(found)) <= MAX_SCHEMA_BYTES:
+            return found
+    return dict(_SchemaWalk({}).copy(schema))
 
 
 class _SchemaWalk:
     """A walk that copies a schema. It visits a node once for every place that uses it, up to a limit."""
 
-    def __init__(self, definitions: dict[str, Any]) -> None:
+    def __init__(self, definitions: JsonObject) -> None:
         self._definitions = definitions
         self._nodes = 0
-        self._open: list[str] = []
 
-    def copy(self, node: Any, depth: int = 0) -> Any:
-        """Copy a schema, a list of schemas, or a value."""
+    def copy(self, node: Any, depth: int = 0, inside: tuple[str, ...] = ()) -> Any:
+        """Copy a schema, a list of schemas, or a value. `inside` are the definitions that are being filled in."""
         self._nodes += 1
         if depth > MAX_DEPTH_LEVELS:
-            raise SchemaFaultError(NESTED_TOO_DEEP)
+            raise SchemaFaultError("its parameters are nested too deeply")
         if self._nodes > MAX_SCHEMA_NODES:
-            raise SchemaFaultError(TOO_MANY_NODES)
+            raise SchemaFaultError("its parameters are too many")
         if isinstance(node, list):
-            return [self.copy(item, depth + 1) for item in node]
+            return [self.copy(item, depth + 1, inside) for item in node]
         if not isinstance(node, dict):
             return node
-        if (name := node.get("$ref")) and isinstance(name, str) and name in self._definitions:
-            return self._fill_in(name, node, depth)
-        return {key: self._copy_entry(key, value, depth) for key, value in node.items() if key not in UNSHOWN_KEYS} | (
-            {"title": self.copy(node["title"], depth + 1)} if isinstance(node.get("title"), dict) else {}
-        )
+        name = node.get("$ref")
+        if isinstance(name, str) and name in self._definitions:
+            if name in inside:
+                raise SchemaFaultError("a definition holds itself")
+            beside = {key: value for key, value in node.items() if key in ("description", "default")}
+            return {**self.copy(self._definitions[name], depth + 1, (*inside, name)), **beside}
+        shown = ((key, value) for key, value in node.items() if key not in UNSHOWN_KEYS or isinstance(value, dict))
+        return {key: self._copy_entry(key, value, depth + 1, inside) for key, value in shown}
 
-    def _fill_in(self, name: str, node: dict[str, Any], depth: int) -> Any:
-        if name in self._open:
-            raise SchemaFaultError("a definition holds itself")
-        self._open.append(name)
-        found = self.copy(self._definitions[name], depth + 1)
-        self._open.pop()
-        beside = {key: value for key, value in node.items() if key in ("description", "default")}
-        return {**found, **beside} if isinstance(found, dict) else found
-
-    def _copy_entry(self, key: str, value: Any, depth: int) -> Any:
-        if key == "properties":
-            return self._copy_properties(value, depth)
+    def _copy_entry(self, key: str, value: Any, depth: int, inside: tuple[str, ...]) -> Any:
+        if key in ("properties", *DEFINITION_KEYS):
+            schemas = value.items() if isinstance(value, dict) else ()
+            return {str(name): self.copy(one, depth, inside) if isinstance(one, dict) else {} for name, one in schemas}
         if key == "required":
             return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
-        if key in ("enum", "const", "default", "examples"):
-            return value
-        return self.copy(value, depth + 1)
-
-    def _copy_properties(self, value: Any, depth: int) -> dict[str, Any]:
-        named = value if isinstance(value, dict) else {}
-        return {
-            str(name): self.copy(schema, depth + 1) if isinstance(schema, dict) else {}
-            for name, schema in named.items()
-        }
+        return value if key in ("enum", "const", "default", "examples") else self.copy(value, depth, inside)

@@ -20,7 +20,7 @@ from ollm.extensions.mcp.catalogue import (
     fetch_catalogue,
     fetch_resource_names,
 )
-from ollm.extensions.mcp.results import build_result, extract_text, render_contents
+from ollm.extensions.mcp.results import build_result, dump_models, extract_text
 from ollm.extensions.mcp.settings import McpServer
 from ollm.tools.framework.base import ToolSpec
 
@@ -162,9 +162,8 @@ class McpServers:
 
     async def read_resource(self, name: str, uri: str) -> str:
         """Read a resource as text."""
-        return render_contents(
-            (await self._get_connection(name).ask(lambda client: client.read_resource(uri))).contents
-        )
+        answer = await self._get_connection(name).ask(lambda client: client.read_resource(uri))
+        return extract_text({"type": "resource", "resource": item} for item in dump_models(answer.contents))
 
     def list_prompt_arguments(self, name: str, prompt: str) -> tuple[str, ...]:
         """Return a prompt's argument names in order, or nothing if the prompt is unknown."""
@@ -175,7 +174,7 @@ class McpServers:
         """Get a server's prompt as text for the user to send. Arguments are checked against the server's list."""
         self._check_prompt(name, prompt, arguments)
         answer = await self._get_connection(name).ask(lambda client: client.get_prompt(prompt, arguments or None))
-        return "\n\n".join(extract_text([message.content]) for message in answer.messages)
+        return "\n\n".join(extract_text(dump_models([message.content])) for message in answer.messages)
 
     def _check_prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> None:
         offered = {each.name: each for each in self._catalogues.get(name, Catalogue()).prompts}
