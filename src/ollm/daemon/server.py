@@ -410,8 +410,10 @@ def make_notifier(
             finally:
                 if process.returncode is None:
                     process.kill()
+            if process.returncode:
+                raise OSError(f"it exited with {process.returncode}")
         except (OSError, TimeoutError) as error:
-            log.warning("notify.command failed: %r", error, extra={"operation": "notify"})
+            log.warning("notify.command failed: %s", error or "no answer in 30 s", extra={"operation": "notify"})
 
     def notify(held: DaemonSession, event: Event) -> None:
         if settings.command and isinstance(event, ConfirmationRequested | TurnFinished):
