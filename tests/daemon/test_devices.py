@@ -140,12 +140,26 @@ async def test_a_code_pairs_one_device_whose_key_is_kept_until_it_is_revoked(tmp
         assert "10.0.0.7" in shown
         assert await run_web(found, "devices", "revoke", "kitchen") == "Revoked kitchen.\n"
         assert (await other.ask("GET", "/sessions")).status == 401
+        third = Phone(found, port)
+        await third.pair()
+        assert (await third.ask("POST", "/web/logout")).status == 200
+        assert (await third.ask("GET", "/sessions")).status == 401
+        session = await found.open()
         async with asyncio.timeout(30):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            body = json.dumps({"title": "by a revoked phone"}).encode()
+            given = {**phone.headers, "content-type": "application/json", "content-length": str(len(body))}
+            head = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+            writer.write(f"PATCH /sessions/{session} HTTP/1.1\r\n{head}\r\n".encode() + body[:5])
             events = asyncio.create_task(phone.ask("GET", "/events"))
             await asyncio.sleep(0.2)
             await run_web(found, "devices", "revoke", "--all")
-            await found.say(await found.open(), "are you there?")
+            writer.write(body[5:])
+            assert b"200" not in await reader.readline(), "a request that had begun does nothing"
+            writer.close()
+            await found.say(session, "are you there?")
             assert b"are you there" not in (await events).body, "an open stream ends"
+        assert (await found.ask("GET", f"/sessions/{session}")).json["metadata"]["title"] != "by a revoked phone"
         assert (await phone.ask("GET", "/sessions")).status == 401
         assert "No paired devices" in await run_web(found, "devices")
 

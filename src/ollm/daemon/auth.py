@@ -14,12 +14,13 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from ollm.daemon.bodies import Problem, make_problem
 from ollm.daemon.devices import DEVICE_COOKIE, READING, BadTicketError, Device, DeviceKeys, find_address, hash_key
+from ollm.domain.errors import DeniedError
 from ollm.domain.struct import Data
 from ollm.system.atomic import replace_file
 
@@ -27,6 +28,7 @@ TICKET_SECONDS = 60
 LOGIN_SECONDS = 7 * 24 * 3600
 MAX_TICKETS = 20
 MAX_LOGINS = 50
+T = TypeVar("T")
 PAGE_TOKEN_HEADER = "x-ollm-page"  # noqa: S105 - the header, not a secret
 
 
@@ -165,17 +167,24 @@ class Guard:
             await drain(receive)
             await send_problem(send, problem)
         else:
-            await self._application(scope, receive, self._send_while_paired(scope.get("device"), send))
+            with contextlib.suppress(DeniedError):
+                device: Device | None = scope.get("device")
+                await self._application(scope, self._end_revoked(device, receive), self._end_revoked(device, send))
 
-    def _send_while_paired(self, device: Device | None, send: Send) -> Send:
-        """Send nothing more to a device that is revoked, on streams that are open too."""
+    def _end_revoked(self, device: Device | None, pass_on: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
+        """Take nothing more from a device that is revoked, not even the rest of a request, and send it nothing more."""
 
-        async def send_checked(message: MutableMapping[str, Any]) -> None:
+        def require_paired() -> None:
             if device and not self._web.devices.holds(device):
-                raise ConnectionAbortedError(f"{device.name} was revoked")
-            await send(message)
+                raise DeniedError(f"{device.name} was revoked.")
 
-        return send_checked if device else send
+        async def pass_while_paired(*message: MutableMapping[str, Any]) -> T:
+            require_paired()
+            found = await pass_on(*message)
+            require_paired()  # it may be revoked while the rest of its request is on the way
+            return found
+
+        return pass_while_paired if device else pass_on
 
     def _find_problem(self, scope: Scope) -> Problem | None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
