@@ -1,5 +1,6 @@
 """Access to the daemon: tokens, tickets, logins, the port, other users."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -202,6 +203,31 @@ async def test_another_user_gets_no_answer_even_if_the_directory_is_open() -> No
     assert "200 OK" in own.stdout
     assert other.returncode == 0, f"it could not even connect: {other.stderr}"
     assert other.stdout.strip() == "b''"
+
+
+LOG_IN = """
+import encodings.idna, json, os, sys, urllib.error, urllib.request
+url, ticket, user = sys.argv[1:]
+os.setuid(int(user))
+own = {"origin": url, "content-type": "application/json"}
+request = urllib.request.Request(url + "/web/login", json.dumps({"ticket": ticket}).encode(), own)
+try:
+    print(urllib.request.urlopen(request).status)
+except urllib.error.HTTPError as error:
+    print(error.code)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+async def test_a_link_that_another_user_of_the_machine_reads_is_of_no_use_to_them(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as found:
+        url, _, ticket = (await found.ask("POST", "/web/ticket")).json["url"].partition("/#ticket=")
+        codes = []
+        for user in (str(STRANGER), "0"):
+            line = (sys.executable, "-c", LOG_IN, url, ticket, user)
+            process = await asyncio.create_subprocess_exec(*line, stdout=subprocess.PIPE)
+            codes.append((await process.communicate())[0].strip())
+    assert codes == [b"403", b"200"]
 
 
 def test_a_port_that_is_taken_is_given_up() -> None:

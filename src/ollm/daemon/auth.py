@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import os
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -275,6 +276,22 @@ def get_port(scope: Mapping[str, Any]) -> int | None:
     """The TCP port a request came in by; None on the Unix socket."""
     server = scope.get("server")
     return server[1] if server else None
+
+
+def belongs_to_user(scope: Scope) -> bool:
+    """False if a loopback connection is another user's. Systems without /proc do not say."""
+    ends = [f":{(scope.get(end) or ('', 0))[1]:04X}" for end in ("client", "server")]
+    lines = [line.split() for name in ("tcp", "tcp6") for line in read_lines(Path("/proc/net", name))]
+    users = {int(line[7]) for line in lines if line[1].endswith(ends[0]) and line[2].endswith(ends[1])}
+    return users <= {os.getuid(), 0}
+
+
+def read_lines(file: Path) -> list[str]:
+    """Read the lines of a file; none if it cannot be read."""
+    try:
+        return file.read_text().splitlines()
+    except OSError:
+        return []
 
 
 def find_own_origin(scope: Scope, headers: Mapping[str, str], public: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Request, delete, get, post
+from litestar.background_tasks import BackgroundTask
 from litestar.datastructures import Cookie
 from litestar.params import Parameter
 from litestar.response import Response, Stream
@@ -23,6 +24,7 @@ from ollm.daemon.auth import (
     Scope,
     Send,
     WebAccess,
+    belongs_to_user,
     get_cookie_name,
     get_port,
 )
@@ -138,6 +140,8 @@ async def create_ticket(web: WebAccess, request: Request[Any, Any, Any]) -> Link
 async def log_in(web: WebAccess, request: Request[Any, Any, Any], data: LoginBody) -> Response[LoginReply]:
     """Trade the ticket of a link for a cookie and the page's own token."""
     port = get_request_port(request)
+    if not belongs_to_user(request.scope):  # the link is in the process list while a browser starts
+        raise DeniedError("This link is for the user who made it.", action="Run `ollm web` as yourself.")
     secret, token = web.log_in(data.ticket, port)
     cookie = Cookie(
         key=get_cookie_name(port),
@@ -151,13 +155,12 @@ async def log_in(web: WebAccess, request: Request[Any, Any, Any], data: LoginBod
 
 
 @post("/web/logout", status_code=200)
-async def log_out(web: WebAccess, request: Request[Any, Any, Any], device: Device | None) -> Accepted:
+async def log_out(web: WebAccess, request: Request[Any, Any, Any], device: Device | None) -> Response[Accepted]:
     """End the login of the page that asks, or the pairing of its device."""
-    if device:
-        web.devices.revoke(device.name)
-    else:
-        web.log_out(get_request_port(request), dict(request.headers))
-    return Accepted(accepted=True)
+    if device:  # after the answer, because a revoked device gets none
+        return Response(Accepted(accepted=True), background=BackgroundTask(web.devices.revoke, device.name))
+    web.log_out(get_request_port(request), dict(request.headers))
+    return Response(Accepted(accepted=True))
 
 
 def get_request_port(request: Request[Any, Any, Any]) -> int:
