@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 import ssl
 import sys
@@ -306,6 +307,8 @@ async def test_a_device_changes_only_settings_that_give_no_right(tmp_path: Path)
                 refused = await phone.ask("POST", "/settings", {"key": key, "value": value})
                 assert (refused.status, key in refused.json["detail"]) == (403, True), key
         assert file.read_text() == before
+        offered = re.compile((await phone.ask("GET", "/settings")).json["changeable"])
+        assert [bool(offered.match(key)) for key in ("screen.theme", "screen.themes", *keys)] == [True, *[False] * 6]
         secret = await found.ask("POST", "/settings", {"key": "provider.apiKey", "value": "sk-secret"})
         assert "sk-secret" not in secret.body.decode()
         assert (await found.ask("POST", "/settings", {"key": "provider.apiKey", "value": None})).status == 200

@@ -204,12 +204,14 @@ class ModelsReply(Data, frozen=True):
 
 
 class SettingsReply(Data, frozen=True):
-    """Settings in force, secrets hidden; `sources` names the origin of each that is set."""
+    """Settings in force, secrets hidden; `sources` names the origin of each that is set. Keys that match `changeable`
+    may be changed by the client that asks."""
 
     settings: dict[str, Any]
     sources: dict[str, str]
     problems: list[str]
     trusted: bool
+    changeable: str = ""
 
 
 class SettingBody(Data, frozen=True, forbid_unknown_fields=True):

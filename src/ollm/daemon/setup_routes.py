@@ -249,7 +249,7 @@ async def list_models(service: DaemonService) -> ModelsReply:
 
 
 @get("/settings")
-async def show_settings(service: DaemonService, workspace: Folder = "") -> SettingsReply:
+async def show_settings(service: DaemonService, device: Device | None, workspace: Folder = "") -> SettingsReply:
     """The settings in force, secrets hidden, with the origin of each that is set."""
 
     def describe(scope: WorkspaceScope) -> SettingsReply:
@@ -259,6 +259,7 @@ async def show_settings(service: DaemonService, workspace: Folder = "") -> Setti
             sources={key: str(place) for key, place in loaded.sources.items()},
             problems=[str(problem) for problem in loaded.problems],
             trusted=scope.process.trusted,
+            changeable=f"^({REMOTE_KEYS.pattern})$" if device else "",
         )
 
     return await look(service, workspace, describe)

@@ -44,7 +44,7 @@ customElements.define("ollm-settings", SettingsPage);
 /** @param {any} found @param {string} words @param {boolean} only */
 function makeSections(found, words, only) {
   const sections = Object.entries(found.settings).map(([section, value]) => {
-    const rows = flatten(section, value).filter(([key]) => key.toLowerCase().includes(words) && (!only || origin(found.sources, key))).map(([key, one]) => makeRow(key, one, origin(found.sources, key)));
+    const rows = flatten(section, value).filter(([key]) => key.toLowerCase().includes(words) && (!only || origin(found.sources, key))).map(([key, one]) => makeRow(key, one, origin(found.sources, key), !readRights().readOnly && new RegExp(found.changeable).test(key)));
     return rows.length ? h("section", null, h("h2", null, section), h("table", { class: "rows settings" }, h("thead", null, h("tr", null, h("th", null, "Setting"), h("th", null, "Value"), h("th", null, "From"))), h("tbody", null, ...rows))) : null;
   });
   return sections.some(Boolean) ? sections : [h("p", { class: "meta" }, "No matching settings.")];
@@ -66,7 +66,7 @@ function breakWords(key) {
   return key.split(/(?<=\.)|(?=[A-Z])/).flatMap((word, index) => (index ? [h("wbr"), word] : [word]));
 }
 
-/** @param {string} key @param {any} value @param {string} from */
-function makeRow(key, value, from) {
-  return h("tr", null, h("td", null, h("code", null, ...breakWords(key))), h("td", null, typeof value === "string" ? value : JSON.stringify(value), readRights().readOnly ? null : iconButton("pencil", `Change ${key}`, () => {}, { "data-key": key })), h("td", { class: "meta" }, from || "default"));
+/** @param {string} key @param {any} value @param {string} from @param {boolean} changeable */
+function makeRow(key, value, from, changeable) {
+  return h("tr", null, h("td", null, h("code", null, ...breakWords(key))), h("td", null, typeof value === "string" ? value : JSON.stringify(value), changeable ? iconButton("pencil", `Change ${key}`, () => {}, { "data-key": key }) : null), h("td", { class: "meta" }, from || "default"));
 }
