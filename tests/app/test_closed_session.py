@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ollm.app import ClosedSession, ProcessScope
-from ollm.app.closed_session import ClosedRewind
 from ollm.config.environment import Home
 from ollm.domain.errors import BusyError
 from ollm.domain.messages import Message, TextPart
+from ollm.runtime.rewind import RewindRequest
 from ollm.store.workspace_place import has_interrupted_restore
 from tests.app.places import AppPlace
 from tests.cli.running import running
@@ -107,8 +107,9 @@ async def test_files_alone_go_back_and_an_open_session_is_refused(talking: Talki
         known = talk.conversation.session_id or ""
         closed = ClosedSession(ProcessScope(workspace=talk.workspace), talk.workspace)
         with pytest.raises(BusyError):
-            await ClosedRewind(closed, known).run(1, files=True, force=False, dry_run=False)
-    done = await ClosedRewind(closed, known).run(1, files=True, force=False, dry_run=False, talk=False)
+            await closed.rewind(known, lambda flow: flow.rewind(RewindRequest(number=1, yes=True)))
+    request = RewindRequest(number=1, scope="files", yes=True)
+    done = await closed.rewind(known, lambda flow: flow.rewind(request))
 
     assert (done.what, [file["path"] for file in done.files]) == ("files", ["a.txt"])
     assert (talk.workspace / "a.txt").read_text() == "old\n"
@@ -122,10 +123,10 @@ async def test_one_that_was_killed_and_is_asked_for_again_is_done_once(talking: 
         known = await kill_between(talk, keep_old=True)
     closed = ClosedSession(ProcessScope(workspace=talk.workspace), talk.workspace)
 
-    done = await ClosedRewind(closed, known).run(1, files=True, force=False, dry_run=False)
+    done = await closed.rewind(known, lambda flow: flow.rewind(RewindRequest(number=1, scope="both", yes=True)))
 
-    assert "it is complete now" in done.text
-    assert [file["path"] for file in done.files] == ["a.txt"]
+    assert "it is complete now. 1 file restored." in done.text
+    assert "Nothing was changed: message 1 is out of the context already." in done.text
     assert [step["step"] for step in talk.document["metadata"]["contextHistory"]] == ["rewind"]
 
 
@@ -253,9 +254,9 @@ async def test_the_shell_completes_a_killed_redo_and_says_so(talking: Talking) -
         (talk.workspace / "a.txt").write_text("old\n")
         forget_end(talk)
     closed = ClosedSession(ProcessScope(workspace=talk.workspace), talk.workspace)
-    shown = await ClosedRewind(closed, known).redo(force=False, dry_run=True)
+    shown = await closed.rewind(known, lambda flow: flow.redo(force=False), kind="redo", dry_run=True)
     assert (talk.workspace / "a.txt").read_text() == "old\n"
-    done = await ClosedRewind(closed, known).redo(force=False, dry_run=False)
+    done = await closed.rewind(known, lambda flow: flow.redo(force=False), kind="redo")
 
     assert "A /redo was interrupted and is completed first: 1 file to go." in shown.text
     assert "A /redo was interrupted; it is complete now. 1 file restored." in done.text

@@ -12,7 +12,6 @@ from litestar import delete, get, post
 from litestar.params import Parameter
 
 from ollm.app import ClosedSession, WorkspaceScope
-from ollm.app.closed_session import ClosedRewind
 from ollm.daemon.bodies import (
     Accepted,
     CheckpointLine,
@@ -24,6 +23,7 @@ from ollm.daemon.service import DaemonService
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
 from ollm.domain.session import SnapshotSummary
 from ollm.runtime.base import CommandReply
+from ollm.runtime.rewind import RewindRequest
 from ollm.services.file_checkpoints.records import CheckpointRecord, group_turns
 from ollm.services.file_checkpoints.service import FileCheckpoints
 from ollm.services.file_checkpoints.tree import is_directory_only, join_changes
@@ -83,14 +83,9 @@ async def restore_closed(service: DaemonService, session_id: str, number: int, b
     workspace = service.find_workspace(session_id)
     if workspace is None:
         raise NotFoundError("The folder of this session is not there any more.", action="Move it back.")
-    done = await ClosedRewind(ClosedSession(service.make_process(workspace), workspace), session_id).run(
-        number,
-        files=body.what != "talk",
-        talk=body.what != "files",
-        force=body.force,
-        dry_run=body.dry_run,
-        diff=body.diff,
-    )
+    request = RewindRequest(number=number, scope=body.what, diff=body.diff, force=body.force, yes=not body.dry_run)
+    closed = ClosedSession(service.make_process(workspace), workspace)
+    done = await closed.rewind(session_id, lambda flow: flow.rewind(request), dry_run=body.dry_run)
     return msgspec.convert(done, RestoreReply, from_attributes=True)
 
 

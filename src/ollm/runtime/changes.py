@@ -215,12 +215,13 @@ def make_redo_step(step: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str
     return {"step": name, **{key: step[key] for key in ("before", "record") if key in step}, **done}
 
 
-def find_user_message(session: Session, number: int, where: str = "in /history") -> Message:
-    """Find a user message by its number. `where` names the place that lists the numbers."""
+def find_user_message(session: Session, number: int) -> Message:
+    """Find a user message by its number."""
     for message in session.messages:
         if message.id == number and message.role == "user":
             return message
-    raise UsageError(f"Message {number} is not one of your messages.", action=f"See the numbers {where}.")
+    action = "See the numbers in /history or with `ollm sessions view`."
+    raise UsageError(f"Message {number} is not one of your messages.", action=action)
 
 
 async def take_snapshot(conversation: ConversationParts, trigger: SnapshotTrigger) -> str | None:

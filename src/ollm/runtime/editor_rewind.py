@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ollm.domain.errors import OllmError
-from ollm.domain.tools import Location
 from ollm.services.edit_ledger import compute_digest
 from ollm.services.file_checkpoints.restore import (
     CHANGED_IN_EDITOR,
@@ -22,7 +21,7 @@ from ollm.services.file_checkpoints.restore import (
     make_step,
 )
 from ollm.services.file_checkpoints.tree import RestorePlan, SkippedPath
-from ollm.tools.files.file_change import load_buffers, write_buffer
+from ollm.tools.files.file_change import open_files, read_shown, write_buffer
 from ollm.tools.framework.base import ToolContext
 
 if TYPE_CHECKING:
@@ -118,11 +117,7 @@ class EditorRewind:
         return (self._checkpoints.root / path).resolve()
 
     async def _load(self, paths: Iterable[str]) -> ToolContext:
-        places = [self._find_place(path) for path in paths]
-        boundary = self._context.boundary.approve_paths(places)
-        return await load_buffers(
-            replace(self._context, boundary=boundary), [Location(target=str(place), access="write") for place in places]
-        )
+        return await open_files(self._context, [self._find_place(path) for path in paths])
 
 
 async def leave_to_restore(_path: Path, _before: bytes, _after: bytes) -> None:
@@ -131,8 +126,3 @@ async def leave_to_restore(_path: Path, _before: bytes, _after: bytes) -> None:
 
 def skip_path(plan: RestorePlan, path: str, why: str) -> RestorePlan:
     return replace(plan, skipped=(*plan.skipped, SkippedPath(path=path, why=why)))
-
-
-def read_shown(context: ToolContext, place: Path) -> bytes:
-    with context.open_file(str(place)) as file:
-        return file.read()

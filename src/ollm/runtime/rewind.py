@@ -4,23 +4,50 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from ollm.domain.errors import StorageError
+from ollm.domain.errors import OllmError, StorageError, UsageError
+from ollm.domain.messages import put_in_fence
+from ollm.domain.struct import Data
 from ollm.domain.text import format_count
+from ollm.runtime.changes import describe_redo, find_redoable_step, find_user_message, is_rewound, make_redo_step
 from ollm.system.paths import show_name
 
 if TYPE_CHECKING:
     from ollm.domain.lazy import Lazy
     from ollm.domain.session import Session
     from ollm.runtime.editor_rewind import EditorRewind
-    from ollm.services.file_checkpoints.restore import RestoreKind, RestoreResult, RestoreScope
+    from ollm.services.file_checkpoints.restore import RestoreKind, RestoreResult
     from ollm.services.file_checkpoints.service import FileCheckpoints
     from ollm.services.file_checkpoints.tree import PathChange, RestorePlan, SkippedPath
 
 MAX_LISTED_PATHS = 20
 MAX_DIFF_CHARS = 200_000
 Step = dict[str, Any]
+RewindScope = Literal["talk", "files", "both"]
+
+
+class RewindRequest(Data, frozen=True):
+    """A rewind to before message `number`, or its preview without `yes`. Without a `scope` files go back too if they
+    can."""
+
+    number: int
+    scope: RewindScope | None = None
+    diff: bool = False
+    force: bool = False
+    yes: bool = False
+
+
+class RewindOutcome(Data, frozen=True):
+    """Outcome of a rewind or a redo, done or previewed; `text` describes it for people."""
+
+    session_id: str
+    message_id: int
+    what: RewindScope
+    dry_run: bool
+    files: list[dict[str, str]]
+    skipped: list[dict[str, str]]
+    text: str
 
 
 class RewindFlow:
@@ -34,14 +61,74 @@ class RewindFlow:
         record: Callable[[Step], Awaitable[None]],
         editor: EditorRewind | None = None,
     ) -> None:
-        self._session = session
+        self.session = session
         self._checkpoints = checkpoints
         self._record = record
         self._editor = editor
 
-    async def plan(self, number: int, record: int | None = None, *, force: bool) -> RestorePlan | None:
+    async def rewind(self, request: RewindRequest) -> RewindOutcome:
+        """Rewind to before a message, or preview it. A preview writes nothing."""
+        number = request.number
+        find_user_message(self.session, number)
+        plan, note = await self._plan_files(request)
+        scope = request.scope or ("both" if plan and (plan.steps or plan.skipped) else "talk")
+        if not request.yes:
+            lines = [*await self._describe_preview(request, scope, plan), note]
+            return self.make_outcome(number, scope, lines, plan, dry_run=True)
+        if not (plan and plan.steps) and (scope == "files" or is_rewound(self.session, number)):
+            lines = [describe_nothing(number, plan, files_only=scope == "files"), note]
+            return self.make_outcome(number, scope, lines, plan)
+        step: Step = {"step": "rewind-files" if scope == "files" else "rewind", "before": number}
+        result = await self._run(step, scope, plan)
+        head = describe_outcome(number, result) if scope == "files" else f"Rewound to before message {number}."
+        return self.make_outcome(number, scope, [head, describe_result(result) if result else "", note], result)
+
+    async def redo(self, *, force: bool, dry_run: bool = False) -> RewindOutcome:
+        """Undo the last rewind, or preview that."""
+        step = find_redoable_step(self.session, force=force)
+        number, scope, plan = step["before"], find_scope(step), None
+        if step.get("record") is not None:
+            plan = await self._plan(number, step["record"], force=force)
+        if dry_run:
+            lines = [f"This takes back the rewind to before message {number}.", describe_plan(plan) if plan else ""]
+            return self.make_outcome(number, scope, lines, plan, dry_run=True)
+        result = await self._run(make_redo_step(step, {}), scope, plan)
+        return self.make_outcome(
+            number, scope, [describe_redo(step), describe_result(result) if result else ""], result
+        )
+
+    def make_outcome(
+        self,
+        number: int,
+        what: RewindScope,
+        lines: Iterable[str],
+        done: RestorePlan | RestoreResult | None,
+        *,
+        dry_run: bool = False,
+    ) -> RewindOutcome:
+        data = to_plain_data(done) if done else {"files": [], "skipped": []}
+        text, known = "\n\n".join(filter(None, lines)), self.session.session_id
+        return RewindOutcome(session_id=known, message_id=number, what=what, dry_run=dry_run, text=text, **data)
+
+    async def _plan_files(self, request: RewindRequest) -> tuple[RestorePlan | None, str]:
+        """Return the plan for the files, or what to say if they cannot go back. Raises that if files were asked for."""
+        from ollm.services.file_checkpoints.capture import CheckpointsOffError
+
+        if request.scope == "talk":
+            return None, ""
+        try:
+            return await self._plan(request.number, force=request.force), ""
+        except OllmError as error:
+            if request.scope is not None:
+                raise
+            if request.yes and not isinstance(error, CheckpointsOffError):
+                action = f"Only the conversation goes back with /rewind {request.number} talk yes."
+                raise UsageError(error.message, action=action) from error
+            return None, f"Files stay as they are: {error.message}"
+
+    async def _plan(self, number: int, record: int | None = None, *, force: bool) -> RestorePlan | None:
         """Plan the files of a rewind to before message `number`, or of the redo of `record`."""
-        checkpoints, session_id = self._checkpoints.get(), self._session.session_id
+        checkpoints, session_id = self._checkpoints.get(), self.session.session_id
         if record is None:
             plan = await asyncio.to_thread(checkpoints.plan_rewind, session_id, number, force=force)
         else:
@@ -54,18 +141,28 @@ class RewindFlow:
         changes = find_changes(checkpoints.list_records(session_id), number, record)
         return await self._editor.revise_plan(plan, changes, number, force=force)
 
-    async def plan_redo(self, step: Step, *, force: bool) -> RestorePlan | None:
-        return await self.plan(step["before"], step["record"], force=force) if step.get("record") is not None else None
+    async def _describe_preview(
+        self, request: RewindRequest, scope: RewindScope, plan: RestorePlan | None
+    ) -> list[str]:
+        number = request.number
+        talk = f"This removes message {number} and everything after it from the context; the history stays."
+        lines = [talk] if scope != "files" else []
+        if scope == "talk" or plan is None:
+            return [*lines, "Your files stay." if scope == "talk" else f"No files were changed since message {number}."]
+        lines.append(describe_plan(plan))
+        if request.diff and (diffs := await asyncio.to_thread(render_diffs, self._checkpoints.get(), plan.files)):
+            lines.append(put_in_fence("\n".join(diffs), "diff"))
+        return lines
 
-    async def run(self, step: Step, scope: RestoreScope, plan: RestorePlan | None) -> RestoreResult | None:
+    async def _run(self, step: Step, scope: RewindScope, plan: RestorePlan | None) -> RestoreResult | None:
         """Restore the files of the plan, and do and record the step."""
         result = None
         if plan is not None and scope != "talk":
             kind: RestoreKind = "rewind" if step["step"].startswith("rewind") else "redo"
-            newest = max((message.id for message in self._session.messages), default=0)
+            newest = max((message.id for message in self.session.messages), default=0)
             write = self._editor.write if self._editor and plan.in_editor else None
             record, result, restore_id = await asyncio.to_thread(
-                self._checkpoints.get().restore, self._session.session_id, newest, plan, scope, kind, write
+                self._checkpoints.get().restore, self.session.session_id, newest, plan, scope, kind, write
             )
             done = {"record": record.number} if kind == "rewind" else {"left": len(result.skipped)}
             step |= {"restoreId": restore_id, **done}
@@ -75,11 +172,7 @@ class RewindFlow:
         return result
 
 
-def make_rewind_step(number: int, scope: RestoreScope) -> Step:
-    return {"step": "rewind-files" if scope == "files" else "rewind", "before": number}
-
-
-def find_scope(step: Step) -> RestoreScope:
+def find_scope(step: Step) -> RewindScope:
     if step["step"] != "rewind":
         return "files"
     return "both" if step.get("record") is not None else "talk"
@@ -115,12 +208,6 @@ def describe_outcome(number: int, result: RestoreResult | None) -> str:
     if result is None or not result.skipped:
         return f"Files are as they were before message {number}."
     return f"{'Not all' if filter_files(result) else 'No'} files went back to before message {number}."
-
-
-def changes_nothing(plan: RestorePlan | None, *, talk: bool) -> bool:
-    """Return True if a rewind would change nothing, so that there is no step to undo. `talk` is True if messages
-    would leave the context."""
-    return not talk and not (plan and plan.steps)
 
 
 def describe_nothing(number: int, plan: RestorePlan | None, *, files_only: bool) -> str:

@@ -122,7 +122,7 @@ async def test_a_rewind_is_taken_back_from_the_command_with_files_and_talk(tmp_p
 
     assert none.code != 0
     assert (too_early.code, again.code, "Nothing to redo" in again.err) == (2, 2, True)
-    assert "Would take back the rewind to before message 1.\n1 file would change back:\n- `M` a.txt" in shown.out
+    assert "This takes back the rewind to before message 1.\n\n1 file would change back:\n- `M` a.txt" in shown.out
     outcome = json.loads(done.out)
     assert (done.code, outcome["what"], outcome["files"]) == (0, "both", [{"path": "a.txt", "change": "M"}])
     assert read_files(runner.workspace) == {"a.txt": "model\n"}

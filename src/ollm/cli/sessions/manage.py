@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ollm.app import ProcessScope
-from ollm.app.closed_session import ClosedRewind, ClosedSession, RewindOutcome
+from ollm.app.closed_session import ClosedSession
 from ollm.cli.completion import complete_session
 from ollm.cli.options import (
     confirm_or_fail,
@@ -24,6 +24,7 @@ from ollm.cli.options import (
 from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
+from ollm.runtime.rewind import RewindOutcome, RewindRequest
 from ollm.services.chat_recording.library import check_sessions, read_metadata
 from ollm.services.chat_recording.service import ignore_event
 from ollm.store.session_files.places import list_ids_in, match_prefix
@@ -180,10 +181,9 @@ def rewind(
     before is saved too: `ollm sessions redo` or /redo in the chat takes it back. Exit code 1 if a file was left alone.
     """
     closed, session_id = open_closed_session(session, workspace, files=files)
-    going_back = ClosedRewind(closed, session_id)
-    return print_outcome(
-        asyncio.run(going_back.run(number, files=files, force=force, dry_run=dry_run)), as_json=as_json
-    )
+    request = RewindRequest(number=number, scope="both" if files else "talk", force=force, yes=not dry_run)
+    going_back = closed.rewind(session_id, lambda flow: flow.rewind(request), dry_run=dry_run)
+    return print_outcome(asyncio.run(going_back), as_json=as_json)
 
 
 @click.command()
@@ -197,7 +197,9 @@ def redo(session: str | None, force: bool, dry_run: bool, workspace: str | None,
     Without ID, the newest session of the workspace. Exit code 1 if a file was left alone.
     """
     closed, session_id = open_closed_session(session, workspace, files=True)
-    going_forward = ClosedRewind(closed, session_id).redo(force=force, dry_run=dry_run)
+    going_forward = closed.rewind(
+        session_id, lambda flow: flow.redo(force=force, dry_run=dry_run), kind="redo", dry_run=dry_run
+    )
     return print_outcome(asyncio.run(going_forward), as_json=as_json)
 
 

@@ -5,49 +5,37 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import TextPart
-from ollm.domain.struct import Data
 from ollm.runtime import changes, rewind
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import WrongUsage, fence_text, parse_number, slash_command
+from ollm.runtime.commands.base import WrongUsage, parse_number, slash_command
 from ollm.runtime.commands.work import swap_edit
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
     from ollm.domain.context import ActiveContext
     from ollm.runtime.parts import ConversationParts
-    from ollm.services.file_checkpoints.tree import RestorePlan
 
 log = logging.getLogger(__name__)
-RewindScope = Literal["talk", "files", "both"]
 MAX_NAMED_PATHS = 20
 MAX_LISTED_MESSAGES = 1_000
 MAX_SHOWN_CHARS = 300
 
 
-class RewindRequest(Data, frozen=True):
-    """The parsed arguments of `/rewind`. `scope` is None if not given."""
-
-    number: int
-    scope: RewindScope | None
-    diff: bool
-    force: bool
-    yes: bool
-
-
-def parse_rewind(arguments: str) -> RewindRequest:
+def parse_rewind(arguments: str) -> rewind.RewindRequest:
     words = arguments.split()
     number = parse_number(words[0].removeprefix("#")) if words else None
     rest = set(words[1:])
-    scopes: list[RewindScope] = [scope for scope in get_args(RewindScope) if scope in rest]
-    known = {*get_args(RewindScope), "diff", "force", "yes"}
+    scopes: list[rewind.RewindScope] = [scope for scope in get_args(rewind.RewindScope) if scope in rest]
+    known = {*get_args(rewind.RewindScope), "diff", "force", "yes"}
     if number is None or len(scopes) > 1 or rest - known:
         raise WrongUsage
     scope = scopes[0] if scopes else None
-    return RewindRequest(number=number, scope=scope, diff="diff" in rest, force="force" in rest, yes="yes" in rest)
+    flags = {name: name in rest for name in ("diff", "force", "yes")}
+    return rewind.RewindRequest(number=number, scope=scope, **flags)
 
 
 @slash_command("rewind", usage="[NUMBER] [talk|files|both] [diff] [force] [yes]")
@@ -61,41 +49,36 @@ async def run_rewind(conversation: ConversationParts, arguments: str) -> Command
     if not arguments.strip():
         return list_messages(conversation)
     request = parse_rewind(arguments)
-    session = conversation.session.load()
-    message = changes.find_user_message(session, request.number)
-    text = join_typed_text(part.text for part in message.parts if isinstance(part, TextPart))
-    plan, note = await plan_files(conversation, request)
-    scope = request.scope or ("both" if plan and (plan.steps or plan.skipped) else "talk")
+    flow = create_flow(conversation)
+    done = await flow.rewind(request)
+    data: dict[str, Any] = {"scope": done.what, "files": done.files, "skipped": done.skipped}
     if not request.yes:
-        return await preview_rewind(conversation, request, scope, plan, note)
-    data: dict[str, Any] = {"text": text}
-    talk = scope != "files" and not changes.is_rewound(session, request.number)
-    if rewind.changes_nothing(plan, talk=talk):
-        data |= rewind.to_plain_data(plan) if plan else {}
-        said = [rewind.describe_nothing(request.number, plan, files_only=scope == "files"), *([note] if note else [])]
-        return CommandReply(text="\n\n".join(said), data=data)
-    conversation.edits.get().forget_undone()
-    said = [*await carry_out(conversation, request.number, scope, plan, data), *([note] if note else [])]
-    return CommandReply(text="\n\n".join(said), data=data)
+        return CommandReply(text=f"{done.text}\n\n{explain_confirmation(request, done)}", data=data)
+    if done.what == "files":
+        await tell_model(conversation, f"The user put files back as they were before message {request.number}", data)
+    parts = changes.find_user_message(flow.session, request.number).parts
+    data["text"] = join_typed_text(part.text for part in parts if isinstance(part, TextPart))
+    return CommandReply(text=done.text, data=data)
 
 
-async def carry_out(
-    conversation: ConversationParts, number: int, scope: RewindScope, plan: RestorePlan | None, data: dict[str, Any]
-) -> list[str]:
-    """Go back; what was done, in words, and for programs in `data`."""
-    result = await create_flow(conversation).run(rewind.make_rewind_step(number, scope), scope, plan)
-    data |= rewind.to_plain_data(result) if result else {}
-    said = [rewind.describe_result(result)] if result else []
-    if scope != "files":
-        return [f"Rewound to before message {number}.", *said]
-    await tell_model(conversation, f"The user put files back as they were before message {number}", data)
-    return [rewind.describe_outcome(number, result), *said]
+def explain_confirmation(request: rewind.RewindRequest, done: rewind.RewindOutcome) -> str:
+    """Return the commands that do what was previewed, or a part of it."""
+    number, force = request.number, " force" if request.force else ""
+    named = f" {done.what}" if request.scope or done.what == "talk" else ""
+    text = f"To confirm: /rewind {number}{named}{force} yes."
+    if not (done.files or done.skipped):
+        return text
+    text += "" if request.diff else f" The changes: /rewind {number}{named}{force} diff."
+    only = f" Only one of both: /rewind {number} talk yes, /rewind {number} files{force} yes."
+    return text + (only if done.what == "both" else "")
 
 
 def create_flow(conversation: ConversationParts, before: ActiveContext | None = None) -> rewind.RewindFlow:
     """Create the rewind of this conversation. `before` is the context that a redo brings back."""
 
     async def record(step: rewind.Step) -> None:
+        if step["step"].startswith("rewind"):
+            conversation.edits.get().forget_undone()
         if step["step"] == "rewind":
             await changes.rewind_context(conversation, step["before"], step)
         elif before is not None:
@@ -131,56 +114,6 @@ def join_typed_text(texts: Iterable[str]) -> str:
     return " ".join(text for text in texts if not text.startswith("\n\n["))
 
 
-async def plan_files(conversation: ConversationParts, request: RewindRequest) -> tuple[RestorePlan | None, str]:
-    """What would happen to files, and what is to be said where nothing can. Raises it where files were asked for."""
-    from ollm.services.file_checkpoints.capture import CheckpointsOffError
-
-    if request.scope == "talk":
-        return None, ""
-    try:
-        return await create_flow(conversation).plan(request.number, force=request.force), ""
-    except OllmError as error:
-        if request.scope is not None:
-            raise
-        if request.yes and not isinstance(error, CheckpointsOffError):
-            raise UsageError(
-                error.message, action=f"Only the conversation goes back with /rewind {request.number} talk yes."
-            ) from error
-        return None, f"Files stay as they are: {error.message}"
-
-
-async def preview_rewind(
-    conversation: ConversationParts, request: RewindRequest, scope: RewindScope, plan: RestorePlan | None, note: str
-) -> CommandReply:
-    number, lines = request.number, []
-    if scope != "files":
-        lines.append(f"This removes message {number} and everything after it from the context; the history stays.")
-    if plan and scope != "talk":
-        lines.append(rewind.describe_plan(plan))
-        if request.diff:
-            checkpoints = conversation.checkpoints.get()
-            diffs = await asyncio.to_thread(lambda: rewind.render_diffs(checkpoints, plan.files))
-            lines.append(fence_text("\n".join(diffs), "diff") if diffs else "")
-    elif scope != "talk":
-        lines.append(f"No files were changed since message {number}.")
-    else:
-        lines.append(note or "Your files stay.")
-    named = [scope] if request.scope or note else []
-    force = " force" if request.force else ""
-    words = " ".join([str(number), *named]) + force
-    more = ""
-    if plan and scope != "talk":
-        more = f" The changes: /rewind {words} diff." if not request.diff else ""
-        more += (
-            f" Only one of both: /rewind {number} talk yes, /rewind {number} files{force} yes."
-            if scope == "both"
-            else ""
-        )
-    lines.append(f"To confirm: /rewind {words} yes.{more}")
-    data = {"scope": scope, "yes": False, **(rewind.to_plain_data(plan) if plan else {"files": [], "skipped": []})}
-    return CommandReply(text="\n\n".join(line for line in lines if line), data=data)
-
-
 @slash_command("redo", usage="[force]")
 async def run_redo(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Take back the last /undo or /rewind.
@@ -195,16 +128,12 @@ async def run_redo(conversation: ConversationParts, arguments: str) -> CommandRe
         raise UsageError("Nothing to redo.")
     step = changes.find_redoable_step(conversation.session.load(), force=bool(words))
     context = await find_context_before(conversation, step) if step["step"] == "rewind" else None
-    flow = create_flow(conversation, context)
-    plan = await flow.plan_redo(step, force=bool(words))
-    result = await flow.run(changes.make_redo_step(step, {}), rewind.find_scope(step), plan)
-    said, data = [changes.describe_redo(step)], rewind.to_plain_data(result) if result else {}
-    if result:
-        said.append(rewind.describe_result(result))
-        said += ["`/redo force` puts back what was left alone too."] if result.skipped and not words else []
+    done = await create_flow(conversation, context).redo(force=bool(words))
+    data = {"files": done.files, "skipped": done.skipped}
     if context is None:
         await tell_model(conversation, "The user put files back as they were before that", data)
-    return CommandReply(text="\n\n".join(said), data=data)
+    more = "\n\n`/redo force` puts back what was left alone too." if done.skipped and not words else ""
+    return CommandReply(text=f"{done.text}{more}", data=data)
 
 
 async def find_context_before(conversation: ConversationParts, step: dict[str, Any]) -> ActiveContext:

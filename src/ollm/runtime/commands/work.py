@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from ollm.domain.context import make_note_entry
 from ollm.domain.errors import OllmError, UsageError
-from ollm.domain.tools import Location
 from ollm.runtime.base import CommandReply
 from ollm.runtime.changes import pause_plan
 from ollm.runtime.commands.base import (
@@ -39,9 +37,11 @@ MAX_NOTE_CHARACTERS = 80  # of a note in the list
 async def take_back_edit(ledger: EditLedger, files: ToolContext, kind: CopyKind) -> LastEdit | None:
     """Revert or repeat the last edit, byte for byte. Returns None if there is none left. Raises OllmError if others
     have changed the file since, or the editor does not let it be changed."""
+    from ollm.tools.files.file_change import open_files, read_shown
+
     while edit := ledger.find_last_edit(kind):
-        context = await open_context(files, edit.path)
-        now = read_shown(context, edit.path)
+        context = await open_files(files, [edit.path])
+        now = read_shown(context, edit.path) if edit.path.exists() else None
         changes = edit.changes_file(now)
         if changes:
             ledger.save_opposite(edit, now)
@@ -50,24 +50,6 @@ async def take_back_edit(ledger: EditLedger, files: ToolContext, kind: CopyKind)
         if changes:
             return edit
     return None
-
-
-async def open_context(files: ToolContext, path: Path) -> ToolContext:
-    """The context in which one file may be reached, as the editor has it."""
-    context = msgspec.structs.replace(files, boundary=files.boundary.approve_paths([path]))
-    if context.editor is None:
-        return context
-    from ollm.tools.files.file_change import load_buffers
-
-    return await load_buffers(context, [Location(target=str(path), access="write")])
-
-
-def read_shown(context: ToolContext, path: Path) -> bytes | None:
-    """What a file holds, as the editor shows it; None when there is none."""
-    if not path.exists():
-        return None
-    with context.open_file(str(path)) as file:
-        return file.read()
 
 
 async def _restore_file(edit: LastEdit, context: ToolContext) -> None:
@@ -254,12 +236,13 @@ async def record_undo(conversation: ConversationParts) -> AsyncIterator[None]:
 
 async def describe_swap(conversation: ConversationParts, kind: CopyKind) -> str:
     """The change that undoing the last edit, or making it again, would be."""
-    from ollm.tools.files.file_change import make_diff
+    from ollm.tools.files.file_change import make_diff, open_files, read_shown
 
     edit = conversation.edits.get().find_last_edit(kind)
     if edit is None or edit.before is None:
         return ""
-    now = read_shown(await open_context(conversation.files.get(), edit.path), edit.path) or b""
+    context = await open_files(conversation.files.get(), [edit.path])
+    now = read_shown(context, edit.path) if edit.path.exists() else b""
     change = make_diff(
         show_name(edit.path.name), now.decode("utf-8", "replace"), edit.before.decode("utf-8", "replace")
     )

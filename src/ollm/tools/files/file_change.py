@@ -7,7 +7,7 @@ import asyncio
 import difflib
 import os
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
@@ -235,6 +235,18 @@ async def load_buffers(context: ToolContext, locations: Iterable[Location]) -> T
         if len(saved) <= context.settings.read_file.max_bytes:
             found |= await _load_buffer(context, path, saved)
     return msgspec.structs.replace(context, buffers=found)
+
+
+async def open_files(context: ToolContext, paths: Sequence[Path]) -> ToolContext:
+    """Let these files be reached, as the editor has them."""
+    context = msgspec.structs.replace(context, boundary=context.boundary.approve_paths(paths))
+    return await load_buffers(context, [Location(target=str(path), access="write") for path in paths])
+
+
+def read_shown(context: ToolContext, path: Path) -> bytes:
+    """Read a file as the editor shows it."""
+    with context.open_file(str(path)) as file:
+        return file.read()
 
 
 async def _load_buffer(context: ToolContext, path: Path, saved: bytes) -> dict[Path, bytes | None]:
