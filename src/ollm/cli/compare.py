@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from ollm import __version__
 from ollm.app import ProcessScope, open_conversation
 from ollm.app.worktrees import WorktreeManager
-from ollm.cli.commands import CommandTable, LazyGroup
+from ollm.cli.commands import CommandTable, LazyGroup, complete_late
 from ollm.cli.compare_results import print_comparison
 from ollm.cli.machine import inspect_hardware
 from ollm.cli.options import (
@@ -276,8 +276,14 @@ QUANT = r"\b(?:I?Q\d\w*|BF16|F16|F32|FP8|FP4|AWQ|GPTQ|MXFP4|INT[48])\b"
 
 
 @click.command()
-@click.argument("tasks", metavar="[TASK]...", nargs=-1)
-@click.option("--models", required=True, metavar="A,B", help="Models, or SERVER/MODEL as in `roles`.")
+@click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=complete_late("complete_task"))
+@click.option(
+    "--models",
+    required=True,
+    metavar="A,B",
+    shell_complete=complete_late("complete_models"),
+    help="Models, or SERVER/MODEL as in `roles`.",
+)
 @click.option("--times", default=1, show_default=True, type=click.IntRange(1, 100), help="Runs of each task.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the models: temperature=0.2.")
 @click.option("--limit", default="", metavar="TIME", help="For each run, in place of the tasks' own: 90s, 10m, 2h.")

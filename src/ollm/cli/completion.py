@@ -96,14 +96,29 @@ def complete_tool(_: click.Context, __: str) -> Offer:
 @_complete_from
 def complete_model(_: click.Context, __: str) -> Offer:
     """Complete installed models and those of servers that answer at once."""
+    return asyncio.run(_collect_models())
+
+
+async def _collect_models() -> list[tuple[str, str]]:
     from ollm.app.models import collect_models
 
-    async def collect() -> list[tuple[str, str]]:
-        document = await asyncio.wait_for(collect_models(ProcessScope(), lambda _: None), SERVER_SECONDS)
-        served = [(model["name"], server["label"]) for server in document["servers"] for model in server["models"]]
-        return [*served, *((model["name"], "embedded") for model in document["files"])]
+    document = await asyncio.wait_for(collect_models(ProcessScope(), lambda _: None), SERVER_SECONDS)
+    served = [(model["name"], server["label"]) for server in document["servers"] for model in server["models"]]
+    return [*served, *((model["name"], "embedded") for model in document["files"])]
 
-    return asyncio.run(collect())
+
+@_complete_from
+def complete_models(_: click.Context, incomplete: str) -> Offer:
+    """Complete the last of several models with commas between them."""
+    before, comma, _last = incomplete.rpartition(",")
+    return [(before + comma + name, about) for name, about in asyncio.run(_collect_models())]
+
+
+@_complete_from
+def complete_task(_: click.Context, __: str) -> Offer:
+    from ollm.services.compare import load_tasks
+
+    return [(name, task.request) for name, task in load_tasks(Path.cwd()).items()]
 
 
 @_complete_from

@@ -32,6 +32,7 @@ from ollm.providers.server_errors import lists_no_models
 from ollm.providers.window import FALLBACK_WINDOW_TOKENS, choose_window
 from ollm.runtime.model.probe import Trial, measure_speed
 from ollm.runtime.observers.server_memory import describe_memory
+from ollm.services.compare import find_new_models, find_results
 from ollm.store.model_facts import make_facts_key
 from ollm.system.folders import measure_bytes
 from ollm.system.install_command import describe_extra_install
@@ -42,6 +43,7 @@ from ollm.tools.ls import format_size
 
 MAX_DISK_ROWS = 8
 MAX_MOVED_NAMES = 5
+MAX_NEW = 3
 LABEL_CELLS = 10
 PROBE_BYTES = 4096  # a session of a few words
 RECOMMENDED_WINDOW_TOKENS = 8192
@@ -131,6 +133,10 @@ async def diagnose(
         "hardware": hardware,
         "models": suggest_models(hardware) if is_wanting else {},
         "problems": problems,
+        "comparison": find_new_models(
+            find_results(process.home.root, process.workspace or Path.cwd()),
+            [*(name for other in answering for name in other["models"]), *([server["model"]] if server else ())],
+        ),
         "unmatched": [] if problems else await process.providers.list_unmatched_settings(process.settings),
     }
     here = {**_inspect_sandbox(process), **_inspect_home(process), "machine": check_machine()}
@@ -387,10 +393,10 @@ def _suggest_next_step(found: Mapping[str, Any], error: OllmError | None) -> str
         remedy = next((trial.remedy for trial in faults if trial.remedy), f"{faults[0].name}: {faults[0].told}")
         undo = f"`ollm models forget {shlex.quote(found['server']['model'])}` undoes what was learnt."
         return f"Fix the server ({remedy}), then run `ollm doctor --model` again. {undo}"
-    return _suggest_improvement(found["server"], found["facts"])
+    return _suggest_improvement(found["server"], found["facts"], found["comparison"])
 
 
-def _suggest_improvement(server: Mapping[str, Any], facts: ModelFacts) -> str:
+def _suggest_improvement(server: Mapping[str, Any], facts: ModelFacts, comparison: Mapping[str, list[str]]) -> str:
     window, served = server["window"], server["served"]
     if (server["type"], server["model"]) == TINY_MODEL:
         return TINY_MODEL_STEP
@@ -404,6 +410,7 @@ def _suggest_improvement(server: Mapping[str, Any], facts: ModelFacts) -> str:
         )
     if window < RECOMMENDED_WINDOW_TOKENS and (server["trained"] or RECOMMENDED_WINDOW_TOKENS) > window:
         return f"The context window is small ({window:,}): serve {RECOMMENDED_WINDOW_TOKENS:,} tokens or more."
-    if facts.probed is None:
-        return "All set. To test what this model can do: `ollm models probe` (minutes)."
-    return "All set."
+    if new := comparison["new"]:
+        command = f"ollm compare run --models {shlex.quote(','.join((*comparison['compared'], *new)))}"
+        return f"All set. Not compared with your other models: {format_names(new, MAX_NEW)}. `{command}` does."
+    return "All set." if facts.probed else "All set. To test what this model can do: `ollm models probe` (minutes)."

@@ -271,6 +271,14 @@ def describe_results(home: Path, model: str) -> Iterator[str]:
                 yield f"passed {one['passed']} of {one['tried']}, {format_seconds(_get_seconds(one))} a run ({place})"
 
 
+def find_new_models(file: Path, models: Iterable[str]) -> dict[str, list[str]]:
+    """Find those models that the newest comparison of a workspace does not have, and those that it has."""
+    for plan, runs in load_comparisons(file)[-1:]:
+        known = {*plan["models"], *(run["server"].get("model", "") for run in runs)}
+        return {"new": sorted({*models} - known), "compared": [*plan["models"]]}
+    return {"new": [], "compared": []}
+
+
 def add_result(file: Path, entry: ComparePlan | CompareRun) -> None:
     make_private_directory(file.parent)
     with file.open("ab") as stream:

@@ -167,7 +167,7 @@ async def test_time_limits_servers_that_die_and_wrong_names_are_told(tmp_path: P
 
 
 async def test_the_best_model_is_named_with_its_reason_and_set_after_yes(tmp_path: Path) -> None:
-    async with running(tmp_path, [*GOOD, *GOOD, "Nothing.", "Nothing."], models=("big", "small")) as runner:
+    async with running(tmp_path, [*GOOD, *GOOD, "Nothing.", "Nothing."], models=("big", "small", "new")) as runner:
         prepare(runner)
         none = await runner.run("compare", "best")
         await add_task(runner)
@@ -177,6 +177,11 @@ async def test_the_best_model_is_named_with_its_reason_and_set_after_yes(tmp_pat
         before = config.exists()
         done = await runner.run("compare", "best", "--yes", "--json")
         card = await runner.run("models", "card", "small")
+        known = await runner.run("doctor", OLLM_MODEL="big", OLLM_CONTEXT_WINDOW="16384")
+        new = await runner.run("doctor", "--json", OLLM_MODEL="new", OLLM_CONTEXT_WINDOW="16384")
+        shell = {"_OLLM_COMPLETE": "bash_complete", "COMP_CWORD": "4"}
+        names = await runner.run(COMP_WORDS="ollm compare run --models big,n", **shell)
+        tasks = await runner.run(COMP_WORDS="ollm compare run g", **shell | {"COMP_CWORD": "3"})
 
     assert (none.code, unasked.code, done.code, before) == (2, 2, 0, False)
     assert "compare run" in none.err
@@ -184,3 +189,6 @@ async def test_the_best_model_is_named_with_its_reason_and_set_after_yes(tmp_pat
     assert json.loads(done.out) == {"main": {"model": "big", "reason": "passed 2 of 2"}}
     assert config.read_text() == "roles:\n  main: big\n"
     assert "compared  passed 0 of 2" in card.out
+    assert "compare run" not in known.out
+    assert "`ollm compare run --models big,small,new`" in json.loads(new.out)["next"]
+    assert (names.out, tasks.out) == ("plain,big,new\n", "plain,good\n")
