@@ -101,15 +101,6 @@ async def test_a_schema_without_an_end_is_refused_before_the_model_is_asked(tmp_
     assert "nested too deeply" in done.err
 
 
-async def test_a_costly_pattern_ends_with_a_message(tmp_path: Path) -> None:
-    async with running(tmp_path, [json.dumps("a" * 40 + "!")]) as runner:
-        (runner.workspace / "person.json").write_text('{"type": "string", "pattern": "^(a+)+$"}')
-        done = await runner.run("-p", "who?", "--schema", "person.json")
-
-    assert (done.code, len(runner.server.chats)) == (7, 1)
-    assert "a pattern of the schema is too costly" in done.err
-
-
 async def test_an_answer_bound_to_the_schema_runs_no_tool_and_may_have_words_around_its_block(tmp_path: Path) -> None:
     again = Answer(
         text=f"Here it is:\n\n```json\n{ADA}\n```\nDone.", calls=[("write_file", {"path": "x", "content": "y"})]

@@ -7,10 +7,8 @@ tools and bound to the schema by the server if it can.
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +25,6 @@ from ollm.system.terminal_text import escape_controls
 
 MAX_ERRORS = 5
 MAX_ERROR_CHARS = 300
-MAX_CHECK_SECONDS = 5.0
-TOO_COSTLY = f"Checking the answer took longer than {MAX_CHECK_SECONDS:.0f} s: a pattern of the schema is too costly."
 FORM = """When your work is done, answer with one JSON document and nothing else: no Markdown, no words around it. \
 It must fit this JSON schema:
 """
@@ -74,13 +70,9 @@ class AnswerSchema:
         """Check the last message. Returns errors with their places, or sets the answer in the printer."""
         try:
             value = msgspec.json.decode(take_document(printer.last_text))
-            with _limit_time():
-                errors = sorted(self._validator.iter_errors(value), key=lambda error: error.json_path)
+            errors = sorted(self._validator.iter_errors(value), key=lambda error: error.json_path)
         except msgspec.DecodeError as error:
             return [f"it is not a JSON document: {error}"]
-        except TimeoutError:  # whatever the model answers
-            printer.unfit = printer.message = TOO_COSTLY
-            return []
         except RecursionError:
             return ["it is nested too deeply"]
         if not errors:
@@ -94,22 +86,6 @@ def take_document(text: str) -> str:
 
     blocks = [token.content for token in MarkdownIt().parse(text) if token.type == "fence"]
     return blocks[0].strip() if len(blocks) == 1 else text.strip()
-
-
-@contextmanager
-def _limit_time() -> Iterator[None]:
-    """Raise TimeoutError after `MAX_CHECK_SECONDS`; a search by a regular expression is interrupted too."""
-
-    def stop(_number: int, _frame: object) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, MAX_CHECK_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def read_schema(file: Path) -> AnswerSchema:

@@ -54,7 +54,7 @@ class EnvironmentSanitizationService:
         """Use these rules in addition to the built-in ones. A bad pattern is skipped with a warning (S10.5)."""
         good_allow, more = _split_usable(config.allow_list)
         good_deny, most = _split_usable(config.deny_patterns)
-        self.warnings = (*more, *most, *_warn_of_wide_patterns(good_allow))
+        self.warnings = (*more, *most)
         for warning in self.warnings:
             _log.warning("%s", warning)
         self._named = frozenset(pattern.upper() for pattern in good_allow)
@@ -160,16 +160,6 @@ def _make_test(pattern: str) -> Callable[[str], object]:
 SHELL_CODE = _NamePatterns(
     ("BASH_ENV", "ENV", "BASH_FUNC_*", "PROMPT_COMMAND", "PS0", "PS4", "SHELLOPTS", "BASHOPTS", "CDPATH")
 )
-
-
-def _warn_of_wide_patterns(patterns: list[str]) -> list[str]:
-    """Warn about patterns that match secrets, which pass only by their exact names."""
-    probes = ("API_KEY", "GITHUB_TOKEN", "DB_PASSWORD")
-    return [
-        f"environment.allowList has {pattern!r}: secrets such as {probe} still do not pass; name them exactly"
-        for pattern in patterns
-        if "*" in pattern and (probe := next((one for one in probes if _NamePatterns([pattern]).find_match(one)), None))
-    ]
 
 
 def _split_usable(patterns: Sequence[str]) -> tuple[list[str], list[str]]:

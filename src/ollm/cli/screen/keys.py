@@ -88,7 +88,7 @@ def list_input_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
         ("backspace,c-w", on_chip, lambda event: event.current_buffer.delete_before_cursor(len(screen.find_chip()))),
         ("c-x c-e,c-g", typing, lambda event: event.current_buffer.open_in_editor()),
         ("tab", typing & has_completions, lambda event: event.current_buffer.complete_next()),
-        ("?", typing & Condition(lambda: not screen.buffer.text), lambda _: screen.show_keys()),
+        ("?", typing & Condition(lambda: not screen.buffer.text), lambda _: screen.submit("/help keys")),
         ("up", typing & Condition(lambda: screen.can_take_back), lambda _: screen.take_back_queued()),
         ("s-tab", typing, lambda _: screen.cycle_approval()),
         ("escape a", typing, lambda _: screen.chat.detach_last()),
@@ -133,21 +133,12 @@ def list_answer_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
 
 
 def list_choice_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
-    """List the keys of an open list, which may close when text is typed."""
+    """List the keys of an open list. Other keys do nothing."""
     choosing, dialog = filters.choosing, screen.dialog
-
-    def type_text(event: KeyPressEvent) -> None:
-        made_way = dialog.type(event.data)
-        if event.data in "jk" and not made_way:
-            dialog.move(1 if event.data == "j" else -1)
-        if event.data == "\x04" and made_way:
-            screen.leave()
-
     return [
-        (f"{Keys.Any.value},c-d,j,k", choosing, type_text),
-        (Keys.BracketedPaste, choosing, lambda event: dialog.type(read_paste(event, screen))),
-        ("up,c-p", choosing, lambda _: dialog.move(-1)),
-        ("down,c-n", choosing, lambda _: dialog.move(1)),
+        (f"{Keys.Any.value},{Keys.BracketedPaste.value},c-d", choosing, lambda _: None),
+        ("up,c-p,k", choosing, lambda _: dialog.move(-1)),
+        ("down,c-n,j", choosing, lambda _: dialog.move(1)),
         ("enter", choosing, lambda _: dialog.choose(True)),
         ("escape,c-c", choosing, lambda _: dialog.choose(False)),
     ]

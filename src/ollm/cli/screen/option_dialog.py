@@ -11,13 +11,10 @@ from prompt_toolkit.utils import get_cwidth
 
 from ollm.cli.screen.cells import shorten_line, truncate_cells, wrap_words
 from ollm.cli.screen.chat_session import ConversationRunner
-from ollm.cli.screen.recap import collect_turn_outputs
-from ollm.domain.text import format_count
 from ollm.system.terminal_text import make_printable
 
 MAX_ROWS = 8
 MAX_TITLE_ROWS = 10
-MAX_CALL_MESSAGES = 400  # that are looked through for calls
 MIN_ABOUT_CELLS = 12
 HINT = "↑↓ choose · Enter select · Esc cancel"
 TITLES = {"approval": "approval level"}
@@ -26,7 +23,7 @@ REWIND_SCOPES = {"both": "Conversation and files", "talk": "Conversation only", 
 
 class OptionList:
     """A list of options. `take` receives the chosen value; `options` are labels by value; `about` describes some of
-    them. With `stays_open` it stays until it is closed, or something is typed. `preview` shows a value above it."""
+    them. `preview` shows a value above it."""
 
     def __init__(
         self,
@@ -37,20 +34,16 @@ class OptionList:
         current: str = "",
         about: Mapping[str, str] | None = None,
         hint: str = HINT,
-        stays_open: bool = False,
         preview: Callable[[str], StyleAndTextTuples] = lambda _: [],
-        max_rows: int = MAX_ROWS,
     ) -> None:
         self.title = title
         self.values = list(options)
         self.labels = [f"{make_printable(label)}{' ✓' * (value == current)}" for value, label in options.items()]
         self.place = self.values.index(current) if current in options else 0
         self.take = take
-        self.stays_open = stays_open
         self._about = about or {}
         self._hint = hint
         self._preview = preview
-        self._max_rows = max_rows
 
     def move(self, steps: int) -> None:
         self.place = max(0, min(self.place + steps, len(self.values) - 1))
@@ -58,11 +51,11 @@ class OptionList:
     def render_lines(self, width: int) -> StyleAndTextTuples:
         rows = [row for line in self.title.split("\n") if line.strip() for row in wrap_words(line, width - 1, "  ")]
         rows = [*rows[: MAX_TITLE_ROWS - 1], "  …"] if len(rows) > MAX_TITLE_ROWS else rows
-        first = max(0, min(self.place - self._max_rows // 2, len(self.values) - self._max_rows))
+        first = max(0, min(self.place - MAX_ROWS // 2, len(self.values) - MAX_ROWS))
         widest = max(map(get_cwidth, self.labels))
         lines = [*self._preview(self.values[self.place])]
         lines += [("bold", truncate_cells(row, width - 1) + "\n") for row in rows]
-        for place in range(len(self.values))[first : first + self._max_rows]:
+        for place in range(len(self.values))[first : first + MAX_ROWS]:
             style, mark = ("class:chosen", "›") if place == self.place else ("", " ")
             word = truncate_cells(f"{mark} {self.labels[place]}", width - 1)
             room = width - 1 - widest - len("›   ")
@@ -97,19 +90,9 @@ class OptionDialog:
             self.list.move(steps)
 
     def choose(self, yes: bool) -> None:
-        chosen = self.list
-        self.list = chosen if chosen and yes and chosen.stays_open else None
+        chosen, self.list = self.list, None
         if chosen and yes:
             chosen.take(chosen.values[chosen.place])
-
-    def type(self, text: str) -> bool:
-        """Close the list if it gives way to typing, and insert the text. Returns whether it closed."""
-        if not (self.list and self.list.stays_open):
-            return False
-        self.list = None
-        if text.isprintable() or "\n" in text:
-            self._insert(text)
-        return True
 
     def offer_options(self, name: str, data: dict[str, Any]) -> bool:
         """Offer the arguments of a command, each with its meaning. Returns False if there is no choice."""
@@ -126,21 +109,6 @@ class OptionDialog:
                 )
             )
         return len(options) > 1
-
-    async def offer_calls(self, show: Callable[[str, str], None]) -> None:
-        """Offer the calls from before the last turn with calls, newest first."""
-        if not (conversation := self._chat.conversation):
-            return
-        turns = collect_turn_outputs(await conversation.history(None, MAX_CALL_MESSAGES))
-        calls = [call for turn in reversed(turns[:-1]) for call in reversed(turn)]
-        if calls:
-            labels = {
-                str(place): f"{name} · {format_count(len(output.splitlines()), 'line')}"
-                for place, (name, output) in enumerate(calls)
-            }
-            hint = "↑↓ choose · Enter show · Esc close"
-            take = lambda place: show(*calls[int(place)])  # noqa: E731
-            self.open(OptionList("Earlier calls", labels, take, hint=hint, stays_open=True))
 
     async def offer_messages(self) -> None:
         """Offer the person's messages to rewind to. Nothing changes without confirmation."""

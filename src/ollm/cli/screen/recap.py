@@ -10,7 +10,7 @@ import msgspec
 
 from ollm.cli.screen.composing import FOLD_LINES
 from ollm.cli.screen.paint import Painter
-from ollm.cli.screen.transcript import Transcript, choose_output
+from ollm.cli.screen.transcript import Transcript
 from ollm.domain.events import MessageRecorded, TextDelta, ToolFinished, ToolStarted, TurnFinished, TurnStarted
 from ollm.domain.text import format_count
 from ollm.domain.tools import ErrorInfo, describe_call, read_result
@@ -61,21 +61,6 @@ def pick_last_turns(page: list[dict[str, Any]]) -> list[dict[str, Any]]:
     begins = [place for place, message in enumerate(page) if message["role"] == "user"]
     few = next((place for place in begins if place >= len(page) - FEW_MESSAGES), len(page))
     return page[min(few, *begins[-2:], len(page)) if begins else 0 :]
-
-
-def collect_turn_outputs(page: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
-    """Collect the outputs of calls by name for each turn, without turns that have none."""
-    turns: list[list[tuple[str, str]]] = [[]]
-    for message in page:
-        if message["role"] == "user":
-            turns.append([])
-        elif message["role"] == "assistant":
-            turns[-1] += [read_output(call) for call in message.get("toolCalls") or ()]
-    return [turn for turn in turns if turn]
-
-
-def read_output(call: dict[str, Any]) -> tuple[str, str]:
-    return describe_call(call["name"], call["args"], call.get("summary")), choose_output(read_result(call))
 
 
 def render_user_message(parts: list[dict[str, Any]], painter: Painter) -> str:

@@ -34,7 +34,6 @@ from ollm.domain.events import ConfirmationRequested, Event
 from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
-from ollm.runtime.commands.help_text import KEY_HELP
 from ollm.system.terminal_text import make_printable
 
 FRAME_SECONDS = 0.1
@@ -346,30 +345,14 @@ class ChatScreen:
         return self.pastes.find_chip_at_end(self.buffer.document.text_before_cursor)
 
     def unfold(self) -> None:
-        """Show the calls of the last turn in full and offer earlier ones. A second call folds them."""
+        """Show the calls of the last turn in full. A second call folds them."""
         self.transcript.unfold()
-        self.dialog.list = None
-        if self.transcript.unfolded and not self.chat.busy:
-            self.spawn(self.chat.run_safely(self.dialog.offer_calls(self.transcript.show_output)))
 
     def copy(self, text: str) -> None:
         data = base64.b64encode(text.encode("utf-8", "replace")).decode()
         self.app.output.write_raw(f"\x1b]52;c;{data}\x07")
         self.app.output.flush()
         self.print(self.painter.paint_aside(f"Copied {format_count(len(text), 'character')}.", "dim") + "\n")
-
-    def show_keys(self) -> None:
-        self.dialog.open(
-            OptionList(
-                "Keys",
-                {key: key for key, _ in KEY_HELP},
-                lambda _: self.dialog.choose(False),
-                about=dict(KEY_HELP),
-                hint="Esc or typing closes",
-                stays_open=True,
-                max_rows=len(KEY_HELP),
-            )
-        )
 
     def change_look(self, name: str, value: str) -> None:
         """Choose a theme, or switch between the keys of vi and emacs; the choice is saved."""

@@ -102,7 +102,7 @@ KEY_HELP = (
     ("Ctrl-G", "edit in your editor"),
     ("Esc", "stop the model; twice on an empty line: rewind"),
     ("Ctrl-C", "stop the model or clear the line; twice: quit"),
-    ("Ctrl-O", "show the calls of the last turn in full and choose an earlier one; again collapses"),
+    ("Ctrl-O", "show the calls of the last turn in full; again collapses"),
     ("Shift-Tab", "ask before edits, accept edits, plan"),
     ("Ctrl-Z", "suspend to the shell"),
     ("Ctrl-D", "quit; the session is saved"),
