@@ -50,6 +50,13 @@ async def test_a_detached_turn_goes_on_and_its_question_waits(tmp_path: Path) ->
         assert (found.workspace / "new.txt").read_text() == "x"
         listed = (await found.ask("GET", "/sessions?status=active")).json
         assert [line["sessionId"] for line in listed] == [other, session], "what waits for an answer is first"
+        shown = json.loads(await run(found, "sessions", "list", "--json"))
+        assert [(line["sessionId"], line["questions"]) for line in shown] == [(other, 1), (session, 0)]
+        assert "  ? " in (await run(found, "sessions", "list")).splitlines()[1]
+        async with at_terminal(place, "chat", "--workspace", str(found.workspace), "--resume") as terminal:
+            await terminal.wait_for("? write it")
+            terminal.type(CTRL_D)
+            await terminal.ended()
 
 
 async def test_only_a_plain_prompt_is_detached(tmp_path: Path) -> None:

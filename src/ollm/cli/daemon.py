@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from ollm.app import ProcessScope
 from ollm.cli.options import json_option, print_result
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import copy_environment, find_home
-from ollm.daemon.bodies import InitReply
+from ollm.daemon.bodies import InitReply, ListedSession
 from ollm.daemon.client import DaemonClient, initialise_workspace, open_remote
 from ollm.daemon.places import RunFiles
 from ollm.domain.clock import format_stamp, now
@@ -220,6 +220,17 @@ async def connect_daemon() -> AsyncIterator[DaemonClient]:
         yield client
     finally:
         await client.close()
+
+
+async def find_working_sessions() -> dict[str, int]:
+    """Find the sessions in which a running daemon works, each with the number of its open questions."""
+    if not is_listening(get_run_files()):
+        return {}
+    with suppress(OllmError):
+        async with connect_daemon() as client:
+            found = await client.call("GET", "/sessions?status=active&limit=1000", type=list[ListedSession])
+            return {one.session_id: one.questions for one in found if one.running}
+    return {}
 
 
 def refuse_local_flags(start: ChatArguments) -> None:

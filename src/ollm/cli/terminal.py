@@ -16,7 +16,7 @@ import msgspec
 
 from ollm.app import ProcessScope, WorkspaceScope
 from ollm.cli.line_chat import LineChat, LineReader, choose_session
-from ollm.cli.sessions.session_list import SessionList
+from ollm.cli.sessions.session_list import SessionList, put_waiting_first
 from ollm.cli.signals import ShutdownHandler, handle_signals
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import wants_plain
@@ -267,6 +267,7 @@ class Terminal:
     async def _choose_session(self, without: str | None) -> CommandReply | None:
         sessions = SessionList(self._scope)
         lines = [line for line in sessions.load_items() if line.session_id != without]
+        lines = await put_waiting_first(self._process, lines)
         if not any(not line.archived for line in lines):
             return None
         if self._plain:

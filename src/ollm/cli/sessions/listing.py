@@ -26,7 +26,7 @@ LIST_SECONDS = 2.0  # that a list may take to read sessions it does not know
 @click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
 @shared_options("workspace", "json")
 def list_sessions(trash: bool, limit: int | None, tasks: bool, workspace: str | None, as_json: bool) -> None:
-    """List all sessions, last active first; --workspace narrows it to one."""
+    """List all sessions: those that wait for an answer, then last active first; --workspace narrows it to one."""
     process = ProcessScope()
     if trash:
         import msgspec
@@ -36,6 +36,7 @@ def list_sessions(trash: bool, limit: int | None, tasks: bool, workspace: str | 
         rows = process.session_index.list_sessions(make_progress("Reading sessions", "MB"), LIST_SECONDS, tasks=tasks)
         rows += list_archived_rows(process, ask=True, tasks=tasks, warn=warn)
         rows.sort(key=lambda row: str(row["lastActivity"]), reverse=True)
+        mark_working(process, rows)
     short = shorten_ids(row["sessionId"] for row in rows)
     if place := resolve_place(workspace):
         rows = [row for row in rows if row["workspace"] == place]
@@ -54,6 +55,19 @@ def list_sessions(trash: bool, limit: int | None, tasks: bool, workspace: str | 
     for row in rows:
         if row["damaged"] and "archive" not in row:
             warn(f"session {row['sessionId']} is damaged: {make_printable(row['damaged'])}.")
+
+
+def mark_working(process: ProcessScope, rows: list[dict[str, Any]]) -> None:
+    """Mark the sessions in which the daemon works, and put those that wait for an answer first."""
+    if (process.home.run / "daemon.sock").exists():
+        import asyncio
+
+        from ollm.cli.daemon import find_working_sessions
+
+        working = asyncio.run(find_working_sessions())
+        for row in rows:
+            row.update(running=row["sessionId"] in working, questions=working.get(row["sessionId"], 0))
+        rows.sort(key=lambda row: not row["questions"])
 
 
 def resolve_place(workspace: str | None) -> str | None:
@@ -134,6 +148,7 @@ def print_sessions(rows: list[dict[str, Any]], short: Mapping[str, str] | None =
 
 def _format_cells(row: dict[str, Any], short: Mapping[str, str]) -> tuple[str, ...]:
     mark = {"active": "● ", "archived": "▫ "}.get(row["status"], "")
+    mark = "? " if row.get("questions") else "▶ " if row.get("running") else mark
     title = row["title"] if "archive" in row else row["damaged"] or row["title"]
     title = f"! {title or row['damaged']}" if row["damaged"] else title
     if row.get("origin") == "task":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ollm.domain.clock import parse_epoch_ms
 from ollm.domain.session import arrange_forks
 from ollm.domain.struct import Data
@@ -82,6 +84,18 @@ class SessionList:
     def delete(self, session_id: str) -> None:
         self._scope.process.library.delete(session_id)
         self._scope.database.erase(session_id)
+
+
+async def put_waiting_first(process: ProcessScope, items: list[SessionListItem]) -> list[SessionListItem]:
+    """Mark the sessions that wait for an answer in the daemon, and put them first."""
+    if not (process.home.run / "daemon.sock").exists():
+        return items
+    from ollm.cli.daemon import find_working_sessions
+
+    working = await find_working_sessions()
+    asks = {session for session, questions in working.items() if questions}
+    marked = [msgspec.structs.replace(one, title=f"? {one.title}") if one.session_id in asks else one for one in items]
+    return sorted(marked, key=lambda one: one.session_id not in asks)
 
 
 def load_archived_items(process: ProcessScope, workspace: Path) -> list[SessionListItem]:
