@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -36,7 +37,7 @@ from ollm.config.change import parse_setting
 from ollm.config.roles import parse_role
 from ollm.config.settings import Check
 from ollm.domain.clock import format_stamp
-from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.errors import NoServerError, OllmError, UsageError
 from ollm.domain.events import Event, MessageRecorded, ToolFinished, TurnFinished
 from ollm.domain.text import format_count, format_seconds, format_suggestion, shorten_line
 from ollm.runtime.base import ConversationOptions
@@ -178,6 +179,9 @@ class CompareSpace:
         make_private_directory(self.process.home.run)
         lock = OwnerLock(self.process.home.run / "compare.lock")
         lock.acquire("`ollm compare`")
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` ignores one.
+                signal.signal(number, signal.default_int_handler)
         try:
             yield
         finally:
@@ -350,7 +354,11 @@ class _TaskRuns:
             seconds = estimate_seconds((one[0] for one in left[count:]), load_comparisons(file))
             time = f", about {format_seconds(seconds)} left" if seconds is not None else ""
             warn(f"{len(done) + count + 1} of {len(whole)}{time}: {name} with {model}")
-            ended = await self._run_task(name, model, number)
+            try:
+                ended = await self._run_task(name, model, number)
+            except NoServerError as error:
+                action = "Start the server, then run the same command: it goes on with this run."
+                raise NoServerError(f"{name} with {model} was stopped. {error.message}", action=action) from error
             add_result(file, ended)
             dropped = f"; its changes to {', '.join(ended['dropped'])} do not count" if ended["dropped"] else ""
             verdict = "passed" if ended["passed"] else f"not passed ({ended['reason']})"
@@ -395,6 +403,7 @@ class _TaskRuns:
                     ):
                         async for event in stream:
                             events.append(event)
+                finished = next((event for event in events if isinstance(event, TurnFinished)), None)
                 figures = measure_run(conversation, events, monotonic() - began)
                 ended = CompareRun(
                     task=name,
@@ -402,12 +411,14 @@ class _TaskRuns:
                     number=number,
                     sessionId=conversation.session_id or "",
                     passed=False,
-                    reason=next((event.reason for event in events if isinstance(event, TurnFinished)), "timeout"),
+                    reason=finished.reason if finished else "timeout",
                     figures=figures,
                     server=describe_server(conversation),
                     dropped=(),
                 )
-        if ended["reason"] in ("no-server", "model-error"):
+        if finished and finished.reason == "no-server":
+            raise NoServerError(finished.message)
+        if ended["reason"] == "model-error":
             await self._require_model(model)
         if ended["reason"] != "timeout":
             code, _, ended["dropped"] = await self._space.check(task, flags, top)

@@ -114,7 +114,7 @@ async def test_changes_to_tests_and_to_the_repository_itself_do_not_count(tmp_pa
     assert "its changes to tests/x do not count" in done.err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, 0])
 async def test_a_stopped_comparison_goes_on_where_it_was(number: int, tmp_path: Path) -> None:
     async with running(tmp_path, [*GOOD, Answer(text="slow", delay=60)]) as runner:
         prepare(runner)
@@ -123,13 +123,20 @@ async def test_a_stopped_comparison_goes_on_where_it_was(number: int, tmp_path: 
         process = await runner.start(*RUN, "scripted", "--times", "3")
         while len(runner.server.chats) < 3:
             await asyncio.sleep(0.05)
-        process.send_signal(number)
-        await process.wait()
+        if number:
+            process.send_signal(number)
+        else:  # The server dies.
+            await runner.server.__aexit__()
+        code = await process.wait()
+        await (runner.server.__aenter__() if not number else asyncio.sleep(0))
+        left = list_files(runner)
         stopped = await runner.run("compare", "show")
         runner.server.script[:] = [*GOOD, "Nothing."]
         done = await runner.run(*RUN, "scripted", "--times", "3", "--json")
         again: Any = [session["sessionId"] for session in runner.sessions()]
 
+    assert number or code == 3
+    assert number == signal.SIGKILL or left == before
     assert "1 of 1" in stopped.out
     assert "2 runs missing" in stopped.out
     assert "2 of 3" in done.err
