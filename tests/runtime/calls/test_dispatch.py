@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import StorageError, ToolFailure
 from ollm.domain.events import ToolFinished, ToolOutput, ToolStarted
-from ollm.domain.messages import ToolCall
 from ollm.domain.tools import (
     ToolResult,
     Verdict,
@@ -62,18 +61,6 @@ async def test_readers_run_side_by_side_and_the_rest_in_order(tmp_path: Path) ->
 
     assert {record.status for record in records} == {"ok"}
     assert table.order == ["begin x", "end x", "begin y", "end y"]
-
-
-async def test_the_same_call_id_twice_makes_two_records(tmp_path: Path) -> None:
-    table = Table(tmp_path)
-    twice = [ToolCall(id="c1", name="say", arguments={"text": text}) for text in "ab"]
-
-    records = await table.dispatch.run(twice, 1)
-    (again,) = await table.dispatch.run(twice[:1], 2)
-
-    assert [record.id for record in records] == ["c1", "c1-2"]
-    assert [record.result.llm_content for record in records if record.result] == ["a", "b"]
-    assert again.id == "c1-3"
 
 
 async def test_a_tool_that_cancels_itself_gets_a_result(tmp_path: Path) -> None:

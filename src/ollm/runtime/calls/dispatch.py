@@ -72,13 +72,13 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
 class ToolCallRun:
     """One tool call. It ends exactly once: later calls of `finish` do nothing."""
 
-    def __init__(self, services: CallServices, call_id: str, call: ToolCall, message_id: int) -> None:
+    def __init__(self, services: CallServices, call: ToolCall, message_id: int) -> None:
         given: Any = call.arguments  # what is no object was recorded as one, and is refused as it was written
         wrapped = isinstance(given, dict) and given.keys() == {UNPARSED_KEY}
         self._arguments: Any = given[UNPARSED_KEY] if wrapped else given
         self._spec: ToolSpec | None = services.registry.get(call.name) or find_meant_spec(call, services.registry)
         self.record = ToolCallRecord(
-            id=call_id,
+            id=call.id,
             name=self._spec.name if self._spec else call.name,
             args=sanitize_arguments(call.arguments),
             timestamp=format_stamp(services.clock()),
@@ -378,12 +378,11 @@ class Dispatch:
 
     def __init__(self, services: CallServices) -> None:
         self._services = services
-        self._used_ids: set[str] = set()
         self._left_over: set[asyncio.Task[ToolResult]] = set()
 
     async def run(self, calls: Sequence[ToolCall], message_id: int) -> list[ToolCallRecord]:
         """Return one record per call, in order. Reading calls and tasks run in parallel, the rest one by one."""
-        ones = [self._create_call(call, message_id) for call in calls]
+        ones = [ToolCallRun(self._services, call, message_id) for call in calls]
         try:
             for one in ones:
                 await one.write_record()
@@ -410,7 +409,7 @@ class Dispatch:
 
     async def refuse(self, calls: Sequence[ToolCall], message_id: int, kind: str, message: str) -> list[ToolCallRecord]:
         """Answer every call with the same failure, without running any."""
-        ones = [self._create_call(call, message_id) for call in calls]
+        ones = [ToolCallRun(self._services, call, message_id) for call in calls]
         await self._finish_all(ones, build_failure(kind, message))
         return [one.record for one in ones]
 
@@ -418,14 +417,6 @@ class Dispatch:
         """Wait for cancelled tools that are still cleaning up."""
         if self._left_over:
             await asyncio.wait(self._left_over)
-
-    def _create_call(self, call: ToolCall, message_id: int) -> ToolCallRun:
-        fresh, count = call.id, 1
-        while fresh in self._used_ids:
-            count += 1
-            fresh = f"{call.id}-{count}"
-        self._used_ids.add(fresh)
-        return ToolCallRun(self._services, fresh, call, message_id)
 
     async def _run_in_parallel(self, ones: list[ToolCallRun]) -> None:
         """Ask for confirmations one at a time, then run the approved calls in parallel."""

@@ -90,43 +90,24 @@ class WorkspaceContext:
         return min(kept, find_newest_number(record), self._find_newest_episode(session_id)) if record else 0
 
     def get_record(self, session: Session, load: Callable[[], Session]) -> ChatSession:
-        """Return the record to resume from. Data missing from the database comes from the newest messages, which are
-        in `session`, or from as many as needed, through `load`."""
+        """Return the record to resume from. If the newest messages, which are in `session`, are not in the database, it
+        is made again from as many as `load` returns."""
         known = self.database.get_session(session.session_id)
-        if known is None:
-            return self.rebuild_record(load(), None)
-        first, until = min((m.id for m in session.messages), default=1), find_newest_number(known)
-        if min(until, self._find_newest_episode(session.session_id)) < first - 1:
-            return self.rebuild_record(load(), known)
+        until = find_newest_number(known) if known else 0
         asked = max((message.id for message in session.messages if message.role == "user"), default=0)
-        if self._find_newest_episode(session.session_id) >= asked and all(m.id <= until for m in session.messages):
+        has_episodes = self._find_newest_episode(session.session_id) >= asked
+        if known and has_episodes and all(message.id <= until for message in session.messages):
             return known
-        return self._catch_up(session, known)
+        return self.rebuild_record(load(), known)
 
     def rebuild_record(self, session: Session, known: ChatSession | None) -> ChatSession:
         with self.database.begin_transaction():
-            self.database.add_episodes(build_episodes(session, list_writing_tools()))
+            seen = {found.number for found in self.database.list_episodes(session.session_id)}
+            made = build_episodes(session, list_writing_tools())
+            self.database.add_episodes([found for found in made if found.number not in seen])
             plan = known.plan if known else PlanState()
             record = build_full_record(session, self.database.list_episodes(session.session_id), plan, self._settings)
             self.database.put_session(record)
-        return record
-
-    def _catch_up(self, session: Session, known: ChatSession) -> ChatSession:
-        """Add messages that came after the record was written, before a crash."""
-        done, until = self._find_newest_episode(session.session_id), find_newest_number(known)
-        made = build_episodes(session, list_writing_tools())
-        self.database.add_episodes([found for found in made if found.number > done])
-        newer = render_messages([m for m in session.messages if m.id > until], session.tool_calls)
-        window = RecentWindow(self._settings, (*from_records(known.recent_messages), *newer))
-        episodes = self.database.list_episodes(session.session_id)
-        record = msgspec.structs.replace(
-            known,
-            title=session.metadata.title,
-            updated_at=max(known.updated_at, parse_epoch_ms(session.last_activity)),
-            summary=render_rolling_summary(episodes, known.plan, self._settings.summary_chars),
-            recent_messages=tuple(to_record(message) for message in window.collect_messages()),
-        )
-        self.database.put_session(record)
         return record
 
     def _find_newest_episode(self, session_id: str) -> int:
