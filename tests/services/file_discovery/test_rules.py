@@ -261,7 +261,7 @@ async def test_patterns_know_their_root(service: FileDiscoveryService, root) -> 
     assert "node_modules" in patterns
 
 
-async def test_rules_from_above_and_below_become_patterns_from_the_root(
+async def test_rules_from_above_and_below_become_patterns_from_the_top(
     service: FileDiscoveryService, root: Path
 ) -> None:
     plant(root, "src/lib/a", "src/x[1]/b")
@@ -273,8 +273,13 @@ async def test_rules_from_above_and_below_become_patterns_from_the_root(
 
     patterns = await service.load_ignore_patterns(str(root / "src"))
 
-    mine = [pattern for pattern in patterns if pattern not in FileDiscoverySettings().builtin_ignores]
-    assert mine == ["*.log", "/lib/out", "!/**/keep.log", "/*/gen", "tmp", "/top", "!/a/b", "/x\\[1]/**/deep"]
+    first = patterns.index("*.log")
+    below = ["/src/**/tmp", "/src/top", "!/src/a/b", "/src/x\\[1]/**/deep"]
+    assert patterns[first:] == ["*.log", "/src/lib/out", "/docs/y", "!/src/**/keep.log", "/src/*/gen", *below]
+    assert [service.should_ignore(path, patterns) for path in ("lib/out", "x[1]/deep", "a.log", "top")] == [True] * 4
+    assert not service.should_ignore("lib/keep.log", patterns)
+    assert not service.should_ignore(str(root / "top"), patterns)
+    assert service.should_ignore("lib/node_modules/x", patterns)
 
 
 async def test_an_absolute_path_below_the_root_may_be_a_directory(service: FileDiscoveryService, root: Path) -> None:

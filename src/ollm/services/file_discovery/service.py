@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from operator import eq
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import msgspec
@@ -21,7 +21,7 @@ from ollm.domain.errors import NotFoundError
 from ollm.domain.files import ChangeKind, DirectoryContent, DiscoveryOptions, EntryType, FileEntry, TreeTooLarge
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
-from ollm.services.file_discovery.patterns import BadPattern, compile_bytes, compile_globs, translate_pattern
+from ollm.services.file_discovery.patterns import compile_globs
 from ollm.services.file_discovery.rules import (
     BadIgnoreRule,
     GitFinder,
@@ -108,7 +108,16 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class _Skipped(Data, frozen=True, kw_only=True):
+class PathMatches(Data, frozen=True):
+    """Paths from the root. `anywhere`: the glob was searched at every depth. `in_part` are the directories with files
+    that are not among the paths; `directories` are all that contain one of the paths. With a glob, these are None and
+    empty. `links` are the symbolic links among the paths."""
+
+    paths: list[str]
+    directories: tuple[str, ...] = ()
+    in_part: frozenset[str] | None = None
+    anywhere: bool = False
+    links: frozenset[str] = frozenset()
     too_deep: int = 0
     unreadable: int = 0
 
@@ -122,18 +131,6 @@ class _Skipped(Data, frozen=True, kw_only=True):
         if self.unreadable:
             notes.append(f"{format_count(self.unreadable, 'directory', 'directories')} could not be read")
         return tuple(notes)
-
-
-class PathMatches(_Skipped, frozen=True, kw_only=True):
-    """Paths from the root. `anywhere`: the glob was searched at every depth. `in_part` are the directories with files
-    that are not among the paths; `directories` are all that contain one of the paths. With a glob, these are None and
-    empty. `links` are the symbolic links among the paths."""
-
-    paths: list[str]
-    directories: tuple[str, ...] = ()
-    in_part: frozenset[str] | None = None
-    anywhere: bool = False
-    links: frozenset[str] = frozenset()
 
 
 class FileDiscoveryService:
@@ -236,7 +233,7 @@ class FileDiscoveryService:
         return watch
 
     async def load_ignore_patterns(self, root: str) -> list[str]:
-        """Load all rules of the tree as patterns from its root. The last match decides."""
+        """Load all rules of the tree as patterns from the top of its project. The last match decides."""
         return await _run_in_thread(self._load_patterns, _resolve_directory(root))
 
     def should_ignore(self, path: str, patterns: Sequence[str]) -> bool:
@@ -334,7 +331,7 @@ class FileDiscoveryService:
         for _ in walk:
             pass
         self._warn(walk)
-        return IgnorePatterns(flatten_rules(walk.reader.rules, walk.reader.offset), root)
+        return IgnorePatterns(map(_flatten_rule, walk.reader.rules), root, walk.reader.top)
 
     def _make_walk(self, options: DiscoveryOptions) -> Walk:
         within = os.path.realpath(options.within) if options.within else None
@@ -385,67 +382,34 @@ def _take_batch(batches: Iterator[Sequence[FileEntry]]) -> list[FileEntry]:
 
 
 class IgnorePatterns(list[str]):
-    """Ignore patterns with their root directory, so that absolute paths below it can be checked too."""
+    """Ignore patterns of a directory, from the top of its project. Relative paths count from the directory."""
 
-    def __init__(self, patterns: Iterable[str], root: str) -> None:
+    def __init__(self, patterns: Iterable[str], root: str, top: str) -> None:
         super().__init__(patterns)
-        self.root = root
+        self.root, self.top = root, top
 
 
-def flatten_rules(rules: Iterable[IgnoreRule], offset: bytes) -> list[str]:
-    """Convert the rules to patterns from the walk's root, which is `offset` below the rules' top directory."""
-    return [os.fsdecode(pattern) for rule in rules if (pattern := _flatten_rule(rule, offset)) is not None]
+def _flatten_rule(rule: IgnoreRule) -> str:
+    """Convert a rule to a pattern from the top directory."""
+    pattern = os.fsencode(rule.text).removeprefix(b"!" if rule.negated else b"")
+    start = b"".join((b"/", *(_ESCAPES.get(code, bytes([code])) for code in rule.base), b"/")) if rule.base else b""
+    if b"/" in pattern.rstrip(b"/"):
+        start, pattern = start or b"/", pattern.removeprefix(b"/")
+    elif start:
+        start += b"**/"
+    return os.fsdecode((b"!" if rule.negated else b"") + start + pattern)
 
 
-def _flatten_rule(rule: IgnoreRule, offset: bytes) -> bytes | None:
-    line = os.fsencode(rule.text)
-    sign, pattern = (b"!", line[1:]) if rule.negated else (b"", line)
-    anchored = b"/" in pattern.rstrip(b"/")
-    base = _strip_offset(rule.base, offset)
-    if base is None:
-        return sign + pattern if not anchored else _flatten_from_above(sign, pattern, rule.base, offset)
-    start = b"/" + _escape_path(base) + b"/" if base else b""
-    if not anchored:
-        return sign + start + (b"**/" if start else b"") + pattern
-    return sign + (start or b"/") + pattern.removeprefix(b"/")
-
-
-def _flatten_from_above(sign: bytes, pattern: bytes, base: bytes, offset: bytes) -> bytes | None:
-    """Return the rest of an anchored pattern from above the root that applies below it, or None."""
-    parts = pattern.removeprefix(b"/").split(b"/")
-    way = offset[len(base) :].strip(b"/").split(b"/")
-    while way and parts and parts[0] != b"**":
-        if not _matches(parts.pop(0), way.pop(0)):
-            return None
-    left = b"/".join(parts)
-    return sign + b"/" + left if left else None
-
-
-def _matches(pattern: bytes, name: bytes) -> bool:
-    try:
-        return compile_bytes(translate_pattern(pattern)).fullmatch(name) is not None
-    except BadPattern:
-        return False
-
-
-def _strip_offset(base: bytes, offset: bytes) -> bytes | None:
-    if not offset or base == offset:
-        return base[len(offset) :]
-    return base[len(offset) + 1 :] if base.startswith(offset + b"/") else None
-
-
-def _escape_path(path: bytes) -> bytes:
-    return b"".join(b"\\" + bytes([code]) if code in b"*?[\\" else bytes([code]) for code in path)
+_ESCAPES = {code: b"\\" + bytes([code]) for code in b"*?[\\"}
 
 
 def is_ignored(path: str, patterns: Iterable[str]) -> bool:
     """Return True if the patterns hide a path from the root, or a directory above it. A path that ends with a slash is
     a directory."""
-    root = getattr(patterns, "root", None)
     directory = path.endswith("/")
-    if root and PurePath(path).is_relative_to(root):
-        directory = directory or os.path.isdir(path)  # noqa: PTH112 - a string in, a string out
-        path = str(PurePath(path).relative_to(root))
+    if isinstance(patterns, IgnorePatterns):
+        directory = directory or (os.path.isabs(path) and os.path.isdir(path))  # noqa: PTH112, PTH117 - strings
+        path = os.path.relpath(os.path.join(patterns.root, path), patterns.top)  # noqa: PTH118
     parts = [part for part in os.fsencode(path).split(b"/") if part not in (b"", b".")]
     matcher = _make_matcher(tuple(patterns))
     return any(
