@@ -315,7 +315,6 @@ def load_screen_settings(process: ProcessScope) -> ScreenSettings:
 
 DAEMON_TIMEOUT_SECONDS = 5.0
 REFUSED_SECONDS = 1.0  # in which one that has just left may still be counted there
-QUIET_SECONDS = 0.5  # before a line says what is waited for
 RETRY_INTERVAL_SECONDS = 0.05
 ASKING_DAEMON = "Asking the daemon for the workspace …"  # one line at 40 columns
 QUESTION = "[b] open beside it · [t] take over, which closes it there · [q] quit:"
@@ -362,7 +361,8 @@ def _ask_daemon(lease: Lease, owner: LeaseOwner) -> bool:
     """Ask the daemon to release the workspace; False if it does not hold it or someone uses it."""
     if not owner.is_daemon or not lease.ask_owner_to_close(only_when_idle=True):
         return False
-    began, is_shown = time.monotonic(), False
+    began = time.monotonic()
+    print(ASKING_DAEMON, end="", flush=True)
     try:
         while (waited := time.monotonic() - began) < DAEMON_TIMEOUT_SECONDS:
             refused = not lease.is_requested
@@ -370,12 +370,8 @@ def _ask_daemon(lease: Lease, owner: LeaseOwner) -> bool:
                 return True
             if refused and (waited > REFUSED_SECONDS or not lease.ask_owner_to_close(only_when_idle=True)):
                 return False
-            if waited > QUIET_SECONDS and not is_shown:
-                is_shown = True
-                print(ASKING_DAEMON, end="", flush=True)
             time.sleep(RETRY_INTERVAL_SECONDS)
         lease.withdraw_request()
         return False
     finally:
-        if is_shown:
-            print("\r\x1b[K", end="", flush=True)
+        print("\r\x1b[K", end="", flush=True)

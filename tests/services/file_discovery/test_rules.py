@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.errors import ToolFailure
 from ollm.services.file_discovery.patterns import (
     BadPattern,

@@ -31,10 +31,12 @@ class ScreenTheme(Data, frozen=True):
 
 class ThemeTable(Data, frozen=True):
     """The content of `themes.json`. In the `menu` of completions the terminal's own background shows through; with true
-    colour, `palettes` name the colours of a theme, and `tokens` those of source code."""
+    colour, `palettes` name the colours of a theme, from which styles and `tokens` of source code are made."""
 
     menu: dict[str, str]
     themes: tuple[ScreenTheme, ...]
+    true_styles: dict[str, str]
+    true_toolkit: dict[str, str]
     palettes: dict[str, dict[str, str]]
     tokens: dict[str, str]
 
@@ -45,35 +47,11 @@ THEMES = {theme.name: replace(theme, toolkit={**TABLE.menu, **theme.toolkit}) fo
 
 def _use_true_colour(theme: ScreenTheme) -> ScreenTheme:
     ink = TABLE.palettes[theme.name]
-    accent, quiet, warning, chosen = ink["accent"], ink["quiet"], ink["warning"], f"bg:{ink['chosen']} {ink['text']}"
-    names = ("code", "link", "table.border", "table.header", "item.bullet", "item.number")
-    styles = {
-        **dict.fromkeys((f"markdown.{name}" for name in names), accent),
-        "markdown.link_url": f"underline {accent}",
-    }
-    styles |= dict.fromkeys(("cyan", "blue"), accent) | {"yellow": warning, "red": ink["bad"], "green": ink["good"]}
-    styles |= {f"bold {name}": f"bold {colour}" for name, colour in styles.items() if "." not in name}
-    styles |= {"dim": quiet, "diff.same": quiet, "markdown.block_quote": quiet, "markdown.hr": ink["frame"]}
-    styles |= dict.fromkeys(("markdown.h2", "markdown.h3", "markdown.h4"), "bold")
-    for kind in ("added", "removed"):
-        styles |= {f"diff.{kind}": f"{ink['text']} on {ink[kind]}", f"diff.{kind}.word": f"on {ink[f'{kind}_word']}"}
-    toolkit = {
-        **dict.fromkeys(("hint", "status", "completion-menu.meta.completion"), quiet),
-        **dict.fromkeys(("bar-full", "approval"), warning),
-        "frame": ink["frame"],
-        "prompt": f"{accent} bold",
-        "key": f"{accent} bold",
-        "bar": accent,
-        "bold-approval": f"{ink['bad']} bold",
-        "chosen": f"{chosen} noreverse",
-        "completion-menu.completion.current": f"{chosen} noreverse",
-        "completion-menu.meta.completion.current": f"{chosen} noreverse",
-    }
     return replace(
         theme,
         code={token: ink[name] for token, name in TABLE.tokens.items()},
-        styles={**theme.styles, **styles},
-        toolkit={**theme.toolkit, **toolkit},
+        styles=theme.styles | {name: style.format_map(ink) for name, style in TABLE.true_styles.items()},
+        toolkit=theme.toolkit | {name: style.format_map(ink) for name, style in TABLE.true_toolkit.items()},
         true_colour=True,
     )
 
