@@ -17,7 +17,7 @@ from ollm.config.settings import LoopSettings
 from ollm.domain.context import Usage
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import Notice, TextDelta, ToolStarted, TurnFinished
-from ollm.domain.session import Agent, AgentListing, ParentCall, TaskReport, TaskRequest
+from ollm.domain.session import Agent, ParentCall, TaskReport, TaskRequest
 from ollm.runtime.base import ConversationOptions
 from ollm.runtime.model.server_queue import in_background
 from ollm.runtime.observers.housekeeping import UnwatchedFiles
@@ -66,7 +66,7 @@ class TaskRunner:
     def agent_directories(self) -> tuple[Path, ...]:
         return self._toolbox.scope.agent_directories
 
-    def list_agents(self) -> list[AgentListing]:
+    def list_agents(self) -> list[Agent]:
         """List the user-defined agents."""
         return list_agents(self.agent_directories, [spec.name for spec in self._toolbox.registry.list()])
 

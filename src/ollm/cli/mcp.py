@@ -23,8 +23,7 @@ from ollm.cli.options import (
     warn,
     workspace_option,
 )
-from ollm.config.change import put_mapping_entry
-from ollm.config.change import remove_mapping_entry as remove_entry
+from ollm.config.change import put_mapping_entry, unset_setting
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
 from ollm.extensions.mcp.login import LoginFile, log_in
@@ -185,7 +184,7 @@ def save_server(name: str, entry: dict[str, Any], *, force: bool) -> None:
 @click.argument("name")
 def remove(name: str) -> None:
     """Remove server NAME from your settings."""
-    file = remove_entry(ProcessScope().home, "mcpServers", name)
+    file = unset_setting(ProcessScope().home, f"mcpServers.{name}")
     print(f"Removed {name} from {file}.")
 
 

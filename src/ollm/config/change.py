@@ -83,11 +83,6 @@ def put_mapping_entry(home: Home, key: str, name: str, value: Any) -> Path:
     return _rewrite_config(home, lambda before: set_key(before, [key, name], value))
 
 
-def remove_mapping_entry(home: Home, key: str, name: str) -> Path:
-    """Remove the entry `name` from a mapping with user-defined keys, and return the file written."""
-    return _rewrite_config(home, lambda before: remove_key(before, [key, name]))
-
-
 def _rewrite_config(home: Home, edit: Callable[[str], str]) -> Path:
     with lock_directory(home.root):
         file = home.config.resolve()

@@ -73,22 +73,13 @@ class TaskReport(Data, frozen=True):
 
 
 class Agent(Data, frozen=True):
-    """A kind of worker defined in `.ollm/agents/NAME.md`. Without `tools` it has all tools of its mode."""
-
-    name: str
-    description: str
-    instructions: str
-    mode: ModeName = "plan"
-    model: str = ""
-    tools: tuple[str, ...] = ()
-
-
-class AgentListing(Data, frozen=True):
-    """An agent in a list; `problem` is the reason it cannot be used."""
+    """A kind of worker defined in `.ollm/agents/NAME.md`. Without `tools` it has all tools of its mode. `problem` is
+    the reason it cannot be used."""
 
     name: str
     description: str = ""
-    mode: str = ""
+    instructions: str = ""
+    mode: ModeName = "plan"
     model: str = ""
     tools: tuple[str, ...] = ()
     problem: str = ""

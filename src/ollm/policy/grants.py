@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
+
 from ollm.domain.errors import StorageError, UsageError
 from ollm.domain.struct import Data
 from ollm.domain.tools import GrantScope, PolicyRequest
@@ -125,24 +127,16 @@ def _read_grants(file: Path) -> list[tuple[str, str | None]]:
 
     try:
         document = YAML(typ="safe").load(file.read_text(encoding="utf-8")) or {}
+        listed = msgspec.convert(document.get("grants") or [], list[str | dict[str, str]])
+        return [(one, None) if isinstance(one, str) else (one["grant"], one["workspace"]) for one in listed]
     except (OSError, UnicodeDecodeError, YAMLError) as error:
         raise StorageError(
             f"{file} cannot be read: {error}", action="Fix it, or delete it to be asked again."
         ) from error
-    listed = document.get("grants") or [] if isinstance(document, dict) else None
-    entries = [_read_entry(entry) for entry in listed] if isinstance(listed, list) else [None]
-    if any(entry is None for entry in entries):
-        raise StorageError(f"{file} is not a list of grants.", action="Fix it, or delete it to be asked again.")
-    return [entry for entry in entries if entry is not None]
-
-
-def _read_entry(entry: object) -> tuple[str, str | None] | None:
-    if isinstance(entry, str):
-        return entry, None
-    if not isinstance(entry, dict):
-        return None
-    text, workspace = entry.get("grant"), entry.get("workspace")
-    return (text, workspace) if isinstance(text, str) and isinstance(workspace, str) and workspace else None
+    except (AttributeError, KeyError, msgspec.ValidationError) as error:
+        raise StorageError(
+            f"{file} is not a list of grants.", action="Fix it, or delete it to be asked again."
+        ) from error
 
 
 def covers_call(grant: Grant, request: PolicyRequest, boundary: Boundary) -> bool:

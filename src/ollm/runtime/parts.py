@@ -10,7 +10,7 @@ import msgspec
 from ollm.domain.clock import Clock, make_id, monotonic, now
 from ollm.domain.context import ActiveContext, Approval, ModeName, Usage
 from ollm.domain.lazy import Lazy
-from ollm.domain.session import AgentListing, ChatSession, PlanState, PlanStep, TaskReport, TaskRequest
+from ollm.domain.session import Agent, ChatSession, PlanState, PlanStep, TaskReport, TaskRequest
 from ollm.domain.tools import Todo
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class TaskStarter(Protocol):
 
     def take_usage(self) -> tuple[Usage, float]: ...
 
-    def list_agents(self) -> list[AgentListing]: ...
+    def list_agents(self) -> list[Agent]: ...
 
 
 class WorktreeActions(Protocol):

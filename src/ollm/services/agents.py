@@ -9,7 +9,7 @@ from typing import cast, get_args
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
-from ollm.domain.session import Agent, AgentListing
+from ollm.domain.session import Agent
 from ollm.domain.text import format_suggestion, split_front_matter
 from ollm.system.terminal_text import strip_controls
 
@@ -57,7 +57,7 @@ def describe_agents(directories: Sequence[Path]) -> str:
     return "; ".join(told)
 
 
-def list_agents(directories: Sequence[Path], known_tools: Sequence[str]) -> list[AgentListing]:
+def list_agents(directories: Sequence[Path], known_tools: Sequence[str]) -> list[Agent]:
     """List every defined agent; unusable ones come with the reason."""
     found = []
     for name in list_agent_names(directories):
@@ -65,12 +65,8 @@ def list_agents(directories: Sequence[Path], known_tools: Sequence[str]) -> list
             agent = load_agent(directories, name)
             check_agent_tools(agent, known_tools)
         except (ToolFailure, OSError) as error:
-            found.append(AgentListing(name=name, problem=str(error)))
-        else:
-            about = agent.description
-            found.append(
-                AgentListing(name=name, description=about, mode=agent.mode, model=agent.model, tools=agent.tools)
-            )
+            agent = Agent(name=name, problem=str(error))
+        found.append(agent)
     return found
 
 

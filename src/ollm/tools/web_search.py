@@ -16,7 +16,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count, shorten_line
 from ollm.domain.tools import FileChange, Risk, ToolResult
-from ollm.providers.base import as_text
+from ollm.providers.base import as_entries, as_mapping, as_text
 from ollm.system.install_command import describe_extra_install
 from ollm.system.threads import run_in_thread
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
@@ -26,6 +26,7 @@ from ollm.tools.web.address import parse_url
 MAX_SNIPPET_CHARS = 300
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 SERVICE_URLS = {"searxng": "", "brave": "https://api.search.brave.com", "tavily": "https://api.tavily.com"}
+SNIPPET_KEYS = ("content", "description", "body")  # by service: SearXNG and Tavily, Brave, ddgs
 MAX_RESULTS = 20
 KEY_REFUSED_STATUSES = (401, 403)
 RATE_LIMITED_STATUSES = (429, 432, 433)  # Tavily says 432 and 433 when a plan is used up
@@ -45,30 +46,17 @@ class SearchBackend(Protocol):
     async def search(self, query: str, count: int) -> list[SearchHit]: ...
 
 
-class SearchRequest(Data, frozen=True):
-    """The request to a service, and the location of the results and their texts in its answer."""
-
-    path: str
-    results: tuple[str, ...] = ("results",)
-    snippet: str = "content"
-    headers: Mapping[str, str] = {}
-    body: dict[str, Any] | None = None
-
-
-def build_request(service: str, key: str, query: str, count: int) -> SearchRequest:
+def build_request(service: str, key: str, query: str, count: int) -> tuple[str, dict[str, str], bytes | None]:
+    """Build the path, the headers and the body of a request to a service."""
+    most = min(count, MAX_RESULTS)
     match service:
         case "brave":
-            asked = urlencode({"q": query, "count": min(count, MAX_RESULTS), "text_decorations": "false"})
-            return SearchRequest(
-                path=f"/res/v1/web/search?{asked}",
-                results=("web", "results"),
-                snippet="description",
-                headers={"X-Subscription-Token": key},
-            )
+            asked = urlencode({"q": query, "count": most, "text_decorations": "false"})
+            return f"/res/v1/web/search?{asked}", {"X-Subscription-Token": key}, None
         case "tavily":
-            body = {"query": query, "max_results": min(count, MAX_RESULTS)}
-            return SearchRequest(path="/search", headers={"Authorization": f"Bearer {key}"}, body=body)
-    return SearchRequest(path="/search?" + urlencode({"q": query, "format": "json"}))
+            body = msgspec.json.encode({"query": query, "max_results": most})
+            return "/search", {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}, body
+    return "/search?" + urlencode({"q": query, "format": "json"}), {}, None
 
 
 class SearchService(Data, frozen=True):
@@ -83,13 +71,10 @@ class SearchService(Data, frozen=True):
         """Search the service. The configured address may be private, but not the target of a redirect."""
         from ollm.tools.web.client import fetch_url  # not for those who only bring a backend
 
-        asked = build_request(self.name, self.key, query, count)
-        url = f"{self.base_url.rstrip('/')}{asked.path}"
+        path, headers, content = build_request(self.name, self.key, query, count)
+        url = f"{self.base_url.rstrip('/')}{path}"
         limits = WebFetchSettings(timeout=self.timeout, allow_private=(parse_url(url).host_and_port,))
-        headers = {"Accept": "application/json", **asked.headers}
-        content = None
-        if asked.body is not None:
-            headers["Content-Type"], content = "application/json", msgspec.json.encode(asked.body)
+        headers |= {"Accept": "application/json"}
         answer = await fetch_url(url, limits, method="POST" if content else "GET", headers=headers, content=content)
         if answer.status != 200:
             raise self._make_failure(answer.status, answer.reason, answer.headers.get("retry-after", ""))
@@ -97,21 +82,17 @@ class SearchService(Data, frozen=True):
             document = msgspec.json.decode(answer.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ToolFailure("HttpError", f"{self.name} answered with something that is not JSON.") from error
-        return parse_hits(document, asked.results, asked.snippet)[:count]
+        found = as_mapping(document)
+        return parse_hits(as_mapping(found.get("web", found)).get("results"))[:count]
 
     def _make_failure(self, status: int, reason: str, retry: str) -> ToolFailure:
+        why = f"answered {reason}"
         if status in RATE_LIMITED_STATUSES:
-            wait = f" Try again in {retry} seconds." if retry.isdecimal() else " Try again later."
-            return ToolFailure("HttpError", f"{self.name} is rate limiting ({reason}).{wait}")
-        if status in KEY_REFUSED_STATUSES and self.name == "searxng":
-            return ToolFailure(
-                "HttpError", f"SearXNG refused ({reason}): add json to search.formats in its settings.yml."
-            )
-        if status in KEY_REFUSED_STATUSES:
-            return ToolFailure(
-                "HttpError", f"{self.name} rejected the API key ({reason}); see tools.webSearch.apiKeyEnv."
-            )
-        return ToolFailure("HttpError", f"{self.name} answered {reason}.")
+            why = f"is rate limiting ({reason}). Try again {f'in {retry} seconds' if retry.isdecimal() else 'later'}"
+        elif status in KEY_REFUSED_STATUSES:
+            cure = "add json to search.formats in its settings.yml" if self.name == "searxng" else ""
+            why = f"refused ({reason}): {cure or 'see its API key, tools.webSearch.apiKeyEnv'}"
+        return ToolFailure("HttpError", f"{self.name} {why}.")
 
 
 class Ddgs(Data, frozen=True):
@@ -133,51 +114,18 @@ class Ddgs(Data, frozen=True):
             if type(error) is DDGSException and not isinstance(error.args[0], Exception):  # no engine failed
                 return []
             raise ToolFailure("NetworkError", f"ddgs found no engine that answered: {error}.") from error
-        items = found if isinstance(found, list) else []
-        renamed = [{**item, "url": item.get("href")} for item in items if isinstance(item, dict)]
-        return parse_hits(renamed, (), "body")[:count]
+        return parse_hits(found)[:count]
 
 
-def parse_hits(document: Any, way: tuple[str, ...], snippet: str) -> list[SearchHit]:
+def parse_hits(items: Any) -> list[SearchHit]:
     """Parse the results in an answer, skipping malformed ones."""
-    for name in way:
-        document = document.get(name) if isinstance(document, dict) else None
     hits = []
-    for item in document if isinstance(document, list) else []:
-        url = item.get("url") if isinstance(item, dict) else None
+    for item in as_entries(items):
+        url = item.get("url") or item.get("href")
         if isinstance(url, str) and url.startswith(("http://", "https://")):
-            hits.append(SearchHit(title=as_text(item.get("title")) or url, url=url, snippet=as_text(item.get(snippet))))
+            snippet = next((text for key in SNIPPET_KEYS if (text := as_text(item.get(key)))), "")
+            hits.append(SearchHit(title=as_text(item.get("title")) or url, url=url, snippet=snippet))
     return hits
-
-
-def find_default_backend(settings: WebSearchSettings) -> str:
-    """Find the default backend: SearXNG if an address is set, else ddgs if it is installed."""
-    if settings.base_url:
-        return "searxng"
-    return "ddgs" if find_spec("ddgs") else ""
-
-
-def select_backend(settings: WebSearchSettings, key: str | None, others: Mapping[str, SearchBackend]) -> SearchBackend:
-    """Select the configured backend, else the installed one. Raises ToolFailure("NoBackend") with what to set."""
-    name = (settings.backend or find_default_backend(settings)).lower()
-    if name in others:
-        return others[name]
-    if name == "ddgs":
-        return Ddgs()
-    if name in SERVICE_URLS:
-        url = settings.base_url or SERVICE_URLS[name]
-        if not url:
-            raise ToolFailure("NoBackend", "SearXNG needs tools.webSearch.baseUrl, such as http://localhost:8888.")
-        if not key and SERVICE_URLS[name]:
-            raise ToolFailure("NoBackend", f"{name} needs a key: name its variable in tools.webSearch.apiKeyEnv.")
-        return SearchService(name=name, base_url=url, key=key or "")
-    known = ", ".join([*SERVICE_URLS, "ddgs", *sorted(others)])
-    unknown = (
-        f"There is no search backend named {settings.backend}"
-        if name
-        else f"No web search is configured, and ddgs is not installed ({describe_extra_install('search')})"
-    )
-    raise ToolFailure("NoBackend", f"{unknown}; the user can set tools.webSearch.backend to one of {known}.")
 
 
 class WebSearchNeeds(Data, frozen=True):
@@ -186,8 +134,29 @@ class WebSearchNeeds(Data, frozen=True):
     key: str | None = None
     others: Mapping[str, SearchBackend] = {}
 
-    def get_backend(self, settings: WebSearchSettings) -> SearchBackend:
-        return select_backend(settings, self.key, self.others)
+    def select_backend(self, settings: WebSearchSettings) -> SearchBackend:
+        """Select the configured backend, else SearXNG if an address is set, else the library if it is installed. Raises
+        ToolFailure("NoBackend") with what to set."""
+        default = "searxng" if settings.base_url else "ddgs" if find_spec("ddgs") else ""
+        name = (settings.backend or default).lower()
+        if name in self.others:
+            return self.others[name]
+        if name == "ddgs":
+            return Ddgs()
+        if name in SERVICE_URLS:
+            url = settings.base_url or SERVICE_URLS[name]
+            if not url:
+                raise ToolFailure("NoBackend", "SearXNG needs tools.webSearch.baseUrl, such as http://localhost:8888.")
+            if not self.key and SERVICE_URLS[name]:
+                raise ToolFailure("NoBackend", f"{name} needs a key: name its variable in tools.webSearch.apiKeyEnv.")
+            return SearchService(name=name, base_url=url, key=self.key or "")
+        known = ", ".join([*SERVICE_URLS, "ddgs", *sorted(self.others)])
+        unknown = (
+            f"There is no search backend named {settings.backend}"
+            if name
+            else f"No web search is configured, and ddgs is not installed ({describe_extra_install('search')})"
+        )
+        raise ToolFailure("NoBackend", f"{unknown}; the user can set tools.webSearch.backend to one of {known}.")
 
 
 class WebSearch(Tool[WebSearchNeeds], frozen=True):
@@ -208,14 +177,14 @@ class WebSearch(Tool[WebSearchNeeds], frozen=True):
 
     async def list_changes(self, context: ToolContext, needs: WebSearchNeeds) -> tuple[FileChange, ...]:
         """List no changes, but raise without a backend before the person is asked."""
-        needs.get_backend(context.settings.web_search)
+        needs.select_backend(context.settings.web_search)
         return ()
 
     async def run(self, context: ToolContext, needs: WebSearchNeeds) -> ToolResult:
         if not self.query.strip():
             raise ToolFailure("ValidationError", "query: expected what to look for.")
         settings = context.settings.web_search
-        hits = await needs.get_backend(settings).search(self.query, self.num_results or settings.num_results)
+        hits = await needs.select_backend(settings).search(self.query, self.num_results or settings.num_results)
         if not hits:
             raise ToolFailure("NotFound", f"No results for “{self.query}”.")
         text = "\n\n".join(f"{number}. {_render_hit(hit)}" for number, hit in enumerate(hits, 1))

@@ -36,12 +36,9 @@ class WebResponse(Data, frozen=True):
 
     @property
     def reason(self) -> str:
-        from http import HTTPStatus
+        from http.client import responses
 
-        try:
-            return f"{self.status} {HTTPStatus(self.status).phrase}"
-        except ValueError:
-            return str(self.status)
+        return f"{self.status} {responses.get(self.status, '')}".rstrip()
 
 
 class CheckedConnections(httpcore2.AsyncNetworkBackend):

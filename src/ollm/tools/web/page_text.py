@@ -55,21 +55,15 @@ def select_elements(page: str, selector: str) -> str:
     """Select the outermost matching elements, in order."""
     from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
+    tree = LexborHTMLParser(page)
     try:
-        found = LexborHTMLParser(page).css(selector)
+        found = tree.css(selector)
     except SelectolaxError as error:
         raise DocumentRefused("InvalidPattern", f"{selector!r} is not a CSS selector") from error
     if not found:
         raise DocumentRefused("NotFound", f"nothing on the page matches {selector!r}")
-    identities = {node.mem_id for node in found}
-    outermost = []
-    for node in found:
-        above = node.parent
-        while above is not None and above.mem_id not in identities:
-            above = above.parent
-        if above is None:
-            outermost.append(node.html or "")
-    return "\n".join(outermost)
+    inner = {node.mem_id for node in tree.css(f":is({selector}) :is({selector})")}
+    return "\n".join(node.html or "" for node in found if node.mem_id not in inner)
 
 
 def remove_tags(page: str) -> str:
