@@ -22,7 +22,7 @@ from ollm.app import ProcessScope, open_conversation
 from ollm.app.worktrees import WorktreeManager
 from ollm.cli.commands import CommandTable, LazyGroup, complete_late
 from ollm.cli.compare_results import print_comparison
-from ollm.cli.machine import inspect_hardware
+from ollm.cli.machine import inspect_hardware, measure_power
 from ollm.cli.options import (
     confirm_or_fail,
     format_table,
@@ -396,15 +396,16 @@ class _TaskRuns:
                     conversation.parts.registry.get().unregister(unfit)
                 update_tools(conversation.parts)
                 began = monotonic()
-                with suppress(TimeoutError):
-                    async with (
-                        asyncio.timeout(parse_limit(self._plan["limit"] or task.limit)),
-                        conversation.turn(task.request) as stream,
-                    ):
-                        async for event in stream:
-                            events.append(event)
+                with measure_power(conversation.parts.state.model.provider.base_url) as read_watts:
+                    with suppress(TimeoutError):
+                        async with (
+                            asyncio.timeout(parse_limit(self._plan["limit"] or task.limit)),
+                            conversation.turn(task.request) as stream,
+                        ):
+                            async for event in stream:
+                                events.append(event)
+                    figures = measure_run(conversation, events, monotonic() - began, read_watts())
                 finished = next((event for event in events if isinstance(event, TurnFinished)), None)
-                figures = measure_run(conversation, events, monotonic() - began)
                 ended = CompareRun(
                     task=name,
                     model=model,
@@ -426,7 +427,9 @@ class _TaskRuns:
         return ended
 
 
-def measure_run(conversation: LocalConversation, events: list[Event], seconds: float) -> dict[str, float]:
+def measure_run(
+    conversation: LocalConversation, events: list[Event], seconds: float, watts: float | None
+) -> dict[str, float]:
     """Return the figures of a run. The time of requests is split by the speed at which the model writes."""
     state, calls = conversation.parts.state, [event for event in events if isinstance(event, ToolFinished)]
     speed = state.model.facts.decode_per_second
@@ -439,6 +442,7 @@ def measure_run(conversation: LocalConversation, events: list[Event], seconds: f
         "tokensWritten": conversation.usage.completion_tokens,
         "steps": sum(isinstance(event, MessageRecorded) and event.role == "assistant" for event in events),
         "failedCalls": sum(call.status != "ok" or bool(call.result.exit_code) for call in calls),
+        **({} if watts is None else {"joules": watts * seconds}),
     }
     return {name: round(float(value), 1) for name, value in figures.items()}
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryFile
 
 from ollm.domain.struct import Data
 from ollm.system.process_tree import count_cores
 from ollm.system.sandbox.confined import find_program
 
 GPU_QUERY = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
+POWER_QUERY = ("nvidia-smi", "--query-gpu=index,power.draw", "--format=csv,noheader,nounits", "-l", "1")
+LOCAL_ADDRESS = r"://(?:localhost|127\.[\d.]+|\[::1\])(?:[:/]|$)"
 QUERY_TIMEOUT_SECONDS = 5
 MODEL_SIZES = ((22.0, "32b"), (12.0, "14b"), (7.0, "7b"), (3.5, "3b"), (0.0, "1.5b"))  # GB that each takes, with 16K
 UNIFIED_SHARE = 0.7  # of the memory that a GPU without its own may use
@@ -55,6 +62,27 @@ def inspect_hardware(root: Path = Path("/"), timeout_seconds: float = QUERY_TIME
         return Hardware(memory_bytes=memory, cores=cores, gpu_silent=True)
     largest = max(gpus, key=lambda gpu: gpu.memory_bytes, default=None)
     return Hardware(memory_bytes=memory, cores=cores, gpu=largest, gpus=tuple(gpus))
+
+
+@contextmanager
+def measure_power(address: str) -> Iterator[Callable[[], float | None]]:
+    """Measure the mean watts of this machine's GPUs while a server on it works. None if nvidia-smi does not say."""
+    program = find_program(POWER_QUERY[0]) if re.search(LOCAL_ADDRESS, address) else None
+    with TemporaryFile() as readings, ExitStack() as stack:
+        if program:
+            meter = subprocess.Popen(
+                [program, *POWER_QUERY[1:]], stdin=subprocess.DEVNULL, stdout=readings, stderr=readings
+            )
+            stack.callback(meter.wait)
+            stack.callback(meter.kill)
+
+        def read_watts() -> float | None:
+            readings.seek(0)
+            found = re.findall(rb"^(\d+), (\d+(?:\.\d+)?)$", readings.read(), re.MULTILINE)
+            gpus = {gpu: [float(watts) for index, watts in found if index == gpu] for gpu, _ in found}
+            return sum(map(fmean, gpus.values())) if gpus else None
+
+        yield read_watts
 
 
 def suggest_models(hardware: Hardware) -> dict[str, str]:

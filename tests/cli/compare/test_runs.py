@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 from pathlib import Path
@@ -178,7 +179,11 @@ async def test_the_best_model_is_named_with_its_reason_and_set_after_yes(tmp_pat
         prepare(runner)
         none = await runner.run("compare", "best")
         await add_task(runner)
-        await runner.run(*RUN, "big,small", "--times", "2")
+        meter = tmp_path / "bin/nvidia-smi"
+        meter.parent.mkdir()
+        meter.write_text("#!/bin/sh\necho '0, 100.50'; echo '1, [N/A]'; echo '2, 20'; exec sleep 60\n")
+        meter.chmod(0o755)
+        ran = await runner.run(*RUN, "big,small", "--times", "2", "--json", PATH=f"{meter.parent}:{os.environ['PATH']}")
         unasked = await runner.run("compare", "best")
         config = runner.home / "config.yaml"
         before = config.exists()
@@ -193,6 +198,8 @@ async def test_the_best_model_is_named_with_its_reason_and_set_after_yes(tmp_pat
     assert (none.code, unasked.code, done.code, before) == (2, 2, 0, False)
     assert "compare run" in none.err
     assert "passed 2 of 2" in unasked.out
+    for figures in (run["figures"] for run in json.loads(ran.out)["runs"]):
+        assert figures["joules"] == pytest.approx(120.5 * figures["seconds"], abs=10)
     assert json.loads(done.out) == {"main": {"model": "big", "reason": "passed 2 of 2"}}
     assert config.read_text() == "roles:\n  main: big\n"
     assert "compared  passed 0 of 2" in card.out
