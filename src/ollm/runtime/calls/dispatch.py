@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -32,7 +33,15 @@ from ollm.domain.tools import (
     ToolResult,
 )
 from ollm.runtime.base import ChangeWatch
-from ollm.runtime.calls.permission import AnswerLog, Asker, Permission, Permit, Policy, UnattendedAsker
+from ollm.runtime.calls.permission import (
+    AnswerLog,
+    Asker,
+    Permit,
+    Policy,
+    UnattendedAsker,
+    build_confirmation,
+    build_policy_request,
+)
 from ollm.system.paths import make_tool_failure as file_failure
 from ollm.system.paths import show_name
 from ollm.system.terminal_text import render_command
@@ -68,6 +77,26 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock = now
     monotonic: Callable[[], float] = monotonic
 
+    async def authorize_call(self, spec: ToolSpec, invocation: Invocation, call_id: str, must_ask: str) -> Permit:
+        """Return a permit with the boundary and the paths approved for this call only. Raises ToolFailure if it may not
+        run at all. `must_ask` is the reason to ask the user even if policy allows the call."""
+        context = self.context
+        verdict = self.policy.evaluate(build_policy_request(spec, invocation, context.boundary))
+        if must_ask and verdict.decision == "allow":
+            verdict = msgspec.structs.replace(verdict, decision="ask", reason=must_ask, grant=None, locked=True)
+        if verdict.decision == "deny":
+            raise ToolFailure(verdict.error_type, f"Not run: {verdict.reason}")
+        if verdict.decision == "allow":
+            return Permit(context.boundary, unasked=verdict.reads)
+        details = await build_confirmation(spec, invocation, context, verdict)
+        answer = await self.asker.ask(msgspec.structs.replace(details, call_id=call_id))
+        if not answer.approved:
+            raise ToolFailure(verdict.error_type, f"Not run: {answer.reason or 'the user declined.'}")
+        if answer.scope != "once" and verdict.grant and not verdict.locked:
+            self.remember(verdict.prefix if answer.prefix and verdict.prefix else verdict.grant, answer.scope)
+        boundary = context.boundary.approve_paths(map(Path, verdict.approve))
+        return Permit(boundary, approved=verdict.approve, outside=verdict.outside)
+
 
 class ToolCallRun:
     """One tool call. It ends exactly once: later calls of `finish` do nothing."""
@@ -87,7 +116,6 @@ class ToolCallRun:
         )
         self._services = services
         self._invocation: Invocation | None = None
-        self._permission = Permission(services.policy, services.asker, services.remember)
         self._permit = Permit(services.context.boundary)
         self._began = services.monotonic()
         self._started = False
@@ -121,8 +149,8 @@ class ToolCallRun:
         self._services.answers.begin_call(self.record.id)
         try:
             self._invocation = await self._parse_call()
-            self._permit = await self._permission.authorize_call(
-                self._require_spec(), self._invocation, self._services.context, self.record.id, self._must_ask
+            self._permit = await self._services.authorize_call(
+                self._require_spec(), self._invocation, self.record.id, self._must_ask
             )
         except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result
             await self.finish(self._log_and_build_failure(error))

@@ -6,7 +6,6 @@ The user answers over the message bus. If no user is present, a question counts 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -18,7 +17,6 @@ from ollm.domain.tools import (
     ConfirmationAnswer,
     ConfirmationDetails,
     FileChange,
-    GrantScope,
     PolicyRequest,
     Verdict,
     describe_answer,
@@ -132,35 +130,6 @@ class Permit(msgspec.Struct, frozen=True):
     unasked: bool = False
     approved: tuple[str, ...] = ()
     outside: bool = False
-
-
-class Permission(msgspec.Struct, frozen=True):
-    """Decides by policy first, then by asking the user. `remember` gets grants for more than one call."""
-
-    policy: Policy
-    asker: Asker
-    remember: Callable[[str, GrantScope], object]
-
-    async def authorize_call(
-        self, spec: ToolSpec, invocation: Invocation, context: ToolContext, call_id: str, must_ask: str = ""
-    ) -> Permit:
-        """Return a permit with the boundary and the paths approved for this call only. Raises ToolFailure if it may not
-        run at all. `must_ask` is the reason to ask the user even if policy allows the call."""
-        verdict = self.policy.evaluate(build_policy_request(spec, invocation, context.boundary))
-        if must_ask and verdict.decision == "allow":
-            verdict = msgspec.structs.replace(verdict, decision="ask", reason=must_ask, grant=None, locked=True)
-        if verdict.decision == "deny":
-            raise ToolFailure(verdict.error_type, f"Not run: {verdict.reason}")
-        if verdict.decision == "allow":
-            return Permit(context.boundary, unasked=verdict.reads)
-        details = await build_confirmation(spec, invocation, context, verdict)
-        answer = await self.asker.ask(msgspec.structs.replace(details, call_id=call_id))
-        if not answer.approved:
-            raise ToolFailure(verdict.error_type, f"Not run: {answer.reason or 'the user declined.'}")
-        if answer.scope != "once" and verdict.grant and not verdict.locked:
-            self.remember(verdict.prefix if answer.prefix and verdict.prefix else verdict.grant, answer.scope)
-        boundary = context.boundary.approve_paths(map(Path, verdict.approve))
-        return Permit(boundary, approved=verdict.approve, outside=verdict.outside)
 
 
 def build_policy_request(spec: ToolSpec, invocation: Invocation, boundary: Boundary) -> PolicyRequest:
