@@ -379,9 +379,9 @@ def create_role_models(toolbox: Toolbox, state: ConversationState) -> RoleModels
 def create_toolbox(storage: Storage, stack: AsyncExitStack, task: TaskOrigin | None) -> Toolbox:
     if task is None:
         return Toolbox(storage, stack)
-    from ollm.app.tasks import CopyTaskToolbox, SharedTaskToolbox
+    from ollm.app.tasks import TaskToolbox
 
-    return (CopyTaskToolbox if task.folder else SharedTaskToolbox)(storage, stack, task)
+    return TaskToolbox(storage, stack, task)
 
 
 async def open_task(origin: TaskOrigin, options: ConversationOptions, stack: AsyncExitStack) -> LocalConversation:

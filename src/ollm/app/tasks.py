@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ollm.runtime.calls.permission import Asker, BeforeQuestion
     from ollm.runtime.conversation import LocalConversation
     from ollm.runtime.model.model import Model
+    from ollm.services.diagnostics.service import DiagnosticsService
     from ollm.tools.framework.base import ToolRegistry
 
 OpenTask = Callable[["TaskOrigin", ConversationOptions, AsyncExitStack], Awaitable["LocalConversation"]]
@@ -269,16 +270,29 @@ class TaskAsker:
 
 class TaskToolbox(Toolbox):
     """Tools of a task, with the parent's processes. Questions are asked in the parent's conversation, and what is
-    granted there counts here. A task may never do more than its parent."""
+    granted there counts here. A task may never do more than its parent.
+
+    In the workspace itself its changes belong to the turn of the parent: to its checkpoint, its checks and its /undo.
+    What it changes in a copy, the parent records and checks when it comes back."""
 
     mcp = None  # the servers are the parent's: no others are started
 
     def __init__(self, storage: Storage, stack: AsyncExitStack, origin: TaskOrigin) -> None:
         super().__init__(storage, stack)
-        self._parent = origin.toolbox
+        self._parent = parent = origin.toolbox
         self._origin = origin
         self._agent = origin.agent
-        self.host = origin.toolbox.host
+        self.host = parent.host
+        if origin.folder is None:
+            self.sandbox, self.diagnostics = parent.sandbox, parent.diagnostics
+            self.checkpoint_observer, self.checks, self.edits = parent.checkpoint_observer, parent.checks, parent.edits
+        else:
+            emit, self.checks = storage.stream.emit, None
+            self.checkpoint_observer = UnwatchedFiles(self.checkpoints, storage.session, emit, enabled=False)
+
+    def find_diagnostics(self, path: Path) -> DiagnosticsService | None:
+        """Start no language server for a copy, which exists for a short time."""
+        return None if self._origin.folder else super().find_diagnostics(path)
 
     @cached_property
     def policy(self) -> PolicyEngine:
@@ -304,28 +318,3 @@ class TaskToolbox(Toolbox):
     def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
         asker = self._parent.create_asker(before)
         return TaskAsker(asker, self._origin) if self._parent.options.interactive else asker
-
-
-class SharedTaskToolbox(TaskToolbox):
-    """Tools of a task in its parent's workspace, with the parent's sandbox. Its changes belong to the turn of the
-    parent: to its checkpoint, its checks and its /undo."""
-
-    def __init__(self, storage: Storage, stack: AsyncExitStack, origin: TaskOrigin) -> None:
-        super().__init__(storage, stack, origin)
-        parent = origin.toolbox
-        self.sandbox, self.diagnostics = parent.sandbox, parent.diagnostics
-        self.checkpoint_observer, self.checks, self.edits = parent.checkpoint_observer, parent.checks, parent.edits
-
-
-class CopyTaskToolbox(TaskToolbox):
-    """Tools of a task in a copy of the workspace. Its parent records and checks the changes when they come back."""
-
-    checks = None
-
-    def __init__(self, storage: Storage, stack: AsyncExitStack, origin: TaskOrigin) -> None:
-        super().__init__(storage, stack, origin)
-        emit = storage.stream.emit
-        self.checkpoint_observer = UnwatchedFiles(self.checkpoints, storage.session, emit, enabled=False)
-
-    def find_diagnostics(self, path: Path) -> None:
-        """Start no language server for a copy, which exists for a short time."""
