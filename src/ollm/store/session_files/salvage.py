@@ -24,7 +24,7 @@ _MARK = b"\xef\xbb\xbf"  # that some editors put before UTF-8
 _START = re.compile(r'\{\s*+"(?:id|role|parts|timestamp|at|content|name|args)"\s*+:')
 _STRUCTURE = re.compile(r'(?:"(?:messages|toolCalls)"\s*+:|\xef\xbb\xbf|[\s,\[\]{}]++)*+')
 _CONTENT = {"message", "call", "partial", "top", "set", "append", "mark"}  # of journals, also of older versions
-_WINDOW_CHARS, _MAX_TOKEN_CHARS = 1 << 12, 16
+_HEAD_FIELDS = {"at", "top", "set", "append", "tokens"}
 _MAX_TORN_BYTES = 6  # of a character or an escape
 _ROLES = get_args(Role)
 _PART_TYPES = {"text", "thinking", "image", "tool_call", "tool_result"}
@@ -159,14 +159,11 @@ class Salvager:
             self._damage.count_lost_entry("a tool call cannot be read")
         if "partial" in fields:
             self._add_piece(fields)
-        changes: JsonObject = {"at": ""}
-        for name in fields.keys() & {"at", "top", "set", "append", "tokens"}:
-            try:
-                msgspec.convert({"at": "", name: fields[name]}, journal.JournalRecord)
-                changes[name] = fields[name]
-            except journal.ERRORS:
-                self._damage.note(f"{name} of a record in the journal is not what it should be")
-        self._change_head(msgspec.convert(changes, journal.JournalRecord))
+        changes = {name: value for name, value in fields.items() if name in _HEAD_FIELDS}
+        try:
+            self._change_head(msgspec.convert({"at": "", **changes}, journal.JournalRecord))
+        except journal.ERRORS:
+            self._damage.note(f"{' or '.join(changes)} of a record in the journal is not what it should be")
 
     def _end_answer(self, record: JsonObject, message: JsonObject) -> None:
         """Drop the pieces of an answer whose message is there. In older journals the message continues them."""
@@ -196,22 +193,13 @@ def _is_call(fields: JsonObject) -> bool:
 
 
 def _find_end(text: str, begin: int) -> int:
-    """Find the end of the object that begins here, or return 0. A parser's error costs as much as the text before it:
-    only a window is parsed."""
+    """Find the end of the object that begins here, or return 0."""
     import json
 
-    decoder, window = json.JSONDecoder(strict=False), _WINDOW_CHARS
-    while True:
-        part = text[begin : begin + window]
-        try:
-            return begin + decoder.raw_decode(part)[1]
-        except json.JSONDecodeError as error:
-            is_cut = error.msg.startswith("Unterminated") or error.pos >= len(part) - _MAX_TOKEN_CHARS
-            if not is_cut or begin + window >= len(text):
-                return 0
-        except RecursionError:
-            return 0
-        window *= 16
+    try:
+        return json.JSONDecoder(strict=False).raw_decode(text, begin)[1]
+    except (ValueError, RecursionError):
+        return 0
 
 
 def _find_fields(text: str) -> JsonObject:
