@@ -142,24 +142,23 @@ class Storage:
 
     def search_archive(
         self, queries: Sequence[str], limit: int, vectors: Sequence[Vector]
-    ) -> tuple[list[MessageMatch], bool, list[str]]:
-        """Search this session's messages; False if the newest are not indexed yet. Without a match, similar words are
-        returned. Runs in a thread."""
+    ) -> tuple[list[MessageMatch], bool]:
+        """Search this session's messages; False if the newest are not indexed yet. Runs in a thread."""
 
-        from ollm.services.message_search.search import find_similar_words, search_messages
+        from ollm.services.message_search.search import search_messages
         from ollm.store.session_index.session_texts import SessionTexts
 
         if not self.session.id:
-            return [], True, []
+            return [], True
         session_id, model = self.session.id, self.embedder.server.model if self.embedder else ""
         with closing(self.open_index()) as index:
 
-            def search() -> tuple[list[MessageMatch], bool, list[str]]:
+            def search() -> tuple[list[MessageMatch], bool]:
                 texts = SessionTexts(index, session_id)
                 found = search_messages(texts, queries, limit, model, vectors)
-                return found, not texts.is_behind, [] if found else find_similar_words(texts, queries)
+                return found, not texts.is_behind
 
-            answer: tuple[list[MessageMatch], bool, list[str]] = index.run_guarded(search)
+            answer: tuple[list[MessageMatch], bool] = index.run_guarded(search)
             return answer
 
     async def load_archive(self, page: MessagePage | None) -> Session | None:

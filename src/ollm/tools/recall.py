@@ -38,12 +38,10 @@ class Passage(Data, frozen=True):
 
 
 class FoundPassages(Data, frozen=True):
-    """Search results. `complete` is False while the newest messages are not indexed yet. `similar` are words of the
-    session that look like those of the queries, if no message has those."""
+    """Search results. `complete` is False while the newest messages are not indexed yet."""
 
     passages: tuple[Passage, ...] = ()
     complete: bool = True
-    similar: tuple[str, ...] = ()
 
 
 class Archive(Protocol):
@@ -131,8 +129,7 @@ class Recall(Tool[Archive], frozen=True):
         found = await archive.search(wanted, MAX_FOUND_MESSAGES)
         notes = [] if found.complete else ["[The newest messages are not indexed yet: search again for those.]"]
         if not found.passages:
-            told = f"No message in this session matches {self._quote_queries()}."
-            told += f" Similar words: {', '.join(found.similar)}." if found.similar else " Try other words for it."
+            told = f"No message in this session matches {self._quote_queries()}. Try other words for it."
             raise ToolFailure("NotFound", " ".join([told, *notes]))
         beside = [passage.beside for passage in found.passages if passage.beside]
         return ToolResult(

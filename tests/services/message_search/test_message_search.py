@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ollm.domain.tools import RecordedResult
 from ollm.runtime.resume.session_archive import SessionArchive
-from ollm.services.message_search.search import MessageMatch, find_similar_words, search_messages
+from ollm.services.message_search.search import MessageMatch, search_messages
 from ollm.store.session_index.search import search_sessions
 from ollm.store.session_index.session_texts import SessionTexts
 from ollm.store.session_index.words import fold_words
@@ -98,14 +98,6 @@ def test_a_fact_is_found_by_its_words(talk: tuple[Home, str], queries: list[str]
 )
 def test_nothing_is_found_that_was_never_said(talk: tuple[Home, str], query: str) -> None:
     assert find_texts(*talk, query) == []
-
-
-@pytest.mark.parametrize(("query", "similar"), [("arag", "garage"), ("Reifen", "winterreifen"), ("garbage", "garage")])
-def test_a_word_that_nobody_said_finds_similar_words_and_no_message(talk: tuple[Home, str], query, similar) -> None:
-    home, session = talk
-    assert find_texts(home, session, query) == []
-    with closing(home.index()) as index:
-        assert similar in find_similar_words(SessionTexts(index, session), [query])
 
 
 def test_a_match_says_which_words_it_has_and_what_was_said_beside_it(talk: tuple[Home, str]) -> None:
@@ -200,10 +192,10 @@ def test_a_call_is_found_by_the_output_that_the_model_was_not_shown_and_recall_i
 async def test_the_event_loop_runs_on_while_a_search_does() -> None:
     loop, told = asyncio.get_running_loop(), threading.Event()
 
-    def search(_queries: Sequence[str], _limit: int, _vectors: object) -> tuple[list[MessageMatch], bool, list[str]]:
+    def search(_queries: Sequence[str], _limit: int, _vectors: object) -> tuple[list[MessageMatch], bool]:
         loop.call_soon_threadsafe(told.set)
         assert told.wait(10), "the loop stood still"
-        return [], True, []
+        return [], True
 
     async def load(_page: object) -> None:
         return None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ollm.services.message_search.search import MessageMatch
     from ollm.store.session_index.session_texts import Vector
 
-    Search = Callable[[Sequence[str], int, Sequence[Vector]], tuple[list[MessageMatch], bool, list[str]]]
+    Search = Callable[[Sequence[str], int, Sequence[Vector]], tuple[list[MessageMatch], bool]]
 
 EMBEDDING_SECONDS = 4.0  # to wait for the embeddings of queries
 BESIDE_CHARS = 160  # of the question before a message, or the answer to it
@@ -26,13 +26,12 @@ BESIDE_CHARS = 160  # of the question before a message, or the answer to it
 
 class SessionArchive:
     """The archive of a session. `load` reads it from disk, or at least a page of it, and returns None before it exists.
-    `search` finds messages, or else similar words, and reports whether it searched all messages, in a thread. `embed`
-    embeds queries."""
+    `search` finds messages and reports whether it searched all of them, in a thread. `embed` embeds queries."""
 
     def __init__(
         self,
         load: Callable[[MessagePage | None], Awaitable[Session | None]],
-        search: Search = lambda *_asked: ([], True, []),
+        search: Search = lambda *_asked: ([], True),
         embed: Callable[[Sequence[str]], Awaitable[list[Vector]]] | None = None,
     ) -> None:
         self._load = load
@@ -56,8 +55,8 @@ class SessionArchive:
             with contextlib.suppress(TimeoutError):  # found by words alone
                 async with asyncio.timeout(EMBEDDING_SECONDS):
                     vectors = await self._embed(queries)
-        found, complete, similar = await asyncio.to_thread(self._search, queries, limit, vectors)
-        return FoundPassages(passages=tuple(map(make_passage, found)), complete=complete, similar=tuple(similar))
+        found, complete = await asyncio.to_thread(self._search, queries, limit, vectors)
+        return FoundPassages(passages=tuple(map(make_passage, found)), complete=complete)
 
 
 def make_passage(match: MessageMatch) -> Passage:

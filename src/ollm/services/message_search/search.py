@@ -40,7 +40,6 @@ FUSION_RANK = 60  # of reciprocal rank fusion
 SHOWN_BESIDE = 3  # so many of the first hits show both sides of an exchange
 SHOWN_CHARS = 240  # of a hit
 PASSAGE_WORDS = 250  # in which the words of a query must stand together
-MAX_SIMILAR = 5
 TIE_SHARE = 0.001  # for each word, also those that say nothing alone
 
 _UNSPACED = re.compile(rf"{UNSPACED}+")
@@ -127,18 +126,6 @@ def search_messages(
         found = _add_nearest(texts, found, nearest)
     shown = [match for match in found if match.text.number != working or match.text.role != "user"]
     return _add_neighbours(texts, sorted(shown, key=lambda match: is_late(match.text))[:limit])
-
-
-def find_similar_words(texts: SessionTexts, queries: Iterable[str]) -> list[str]:
-    """Find words of the session that look like those of queries that nothing answers."""
-    terms = [term for query in _read_queries(texts, queries) for term in query.terms if not term.held]
-    words = [term.word for term in terms if not term.is_pair and not has_digit(term.word)]
-    found: dict[str, None] = {}
-    for phrase in map(quote_phrase, texts.find_similar(words)[:MAX_SIMILAR] if words else ()):
-        for text in texts.read(texts.rank([phrase], 1)):
-            whole, spans = show_matches(text.text, find_matches([text.text], [phrase])[0][:1], 1)
-            found |= {whole[start:end].casefold(): None for start, end in spans}
-    return [*found]
 
 
 def _read_queries(texts: SessionTexts, queries: Iterable[str]) -> list[Query]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sqlite3
-import time
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -15,7 +14,7 @@ from typing import TypeAlias
 from ollm.store.session_index.database import run_transaction
 from ollm.store.session_index.excerpts import IndexedText
 from ollm.store.session_index.index import SessionIndex
-from ollm.store.session_index.search import create_vocabulary, find_longer_words, find_words
+from ollm.store.session_index.search import find_longer_words
 from ollm.store.session_index.words import (
     MIN_PREFIX_CHARS,
     ROLES,
@@ -28,8 +27,6 @@ from ollm.store.session_index.words import (
 
 NEIGHBOUR_ROWS = 12
 MAX_LIKE_TERMS = 12
-MIN_LIKENESS = 70  # of 100, from which on a word is offered as a similar one
-SCAN_SECONDS = 0.5
 REFRESH_SECONDS = 5.0  # of CPU time
 
 
@@ -125,20 +122,6 @@ class SessionTexts:
             return []
         found = find_longer_words(self.connection, SearchWord(leading, ending)) or []
         return sorted(found, key=lambda phrase: abs(len(phrase) - len(word)))[:MAX_LIKE_TERMS]
-
-    def find_similar(self, words: Sequence[str]) -> list[str]:
-        """List words of this session that look like one of these, as far as a bounded time allows."""
-        from rapidfuzz import fuzz
-
-        create_vocabulary(self.connection)
-        until, rated = time.monotonic() + SCAN_SECONDS, []
-        for place, (term,) in enumerate(self.connection.execute("SELECT term FROM temp.vocabulary")):
-            likeness = max(fuzz.ratio(word, term) + 50 * (len(term) > 3 and word in term) for word in words)
-            if likeness >= MIN_LIKENESS:
-                rated.append((-likeness, term))
-            if place % 1000 == 0 and time.monotonic() > until:
-                break
-        return [word for word in find_words([term for _, term in sorted(rated)[:MAX_LIKE_TERMS]]) if self.holds(word)]
 
     def list_without_vectors(self, model: str, limit: int) -> list[tuple[int, str]]:
         """List the next messages to embed with this model, by row."""
