@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import sqlite3
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import StorageError
-from ollm.store.session_index import texts as erasing
 from ollm.store.session_index.database import (
     VERSION,
     connect,
@@ -130,21 +128,6 @@ def test_what_went_to_the_trash_leaves_no_byte_when_it_is_deleted_from_there(tmp
     home.library().delete(gone)
     assert marker.encode() not in bytes_under(tmp_path)
     assert len(found(home, "word7")) > 0
-
-
-def test_scrubbing_may_stop_at_any_time_and_the_next_deletion_ends_it(tmp_path, monkeypatch):
-    home = Home(tmp_path)
-    marker = "zqxmarkerzqx"
-    gone, other = home.recorded(f"a {marker} inside"), home.recorded("short")
-    chance = random.Random(2)
-    for _ in range(6):
-        many(home, [" ".join(f"w{chance.randrange(9000)}" for _ in range(20)) for _ in range(300)])
-        search_sessions(home.index(), "short")
-    monkeypatch.setattr(erasing, "STEP_PAGES", 1)
-    assert home.library().delete_many([gone], seconds=0) == []
-    assert home.library().delete_many([other]) == []
-    assert marker.encode() not in bytes_under(tmp_path)
-    assert len(home.index().list_sessions()) == 6
 
 
 def test_deleting_all_sessions_needs_no_look_at_each_text(tmp_path):

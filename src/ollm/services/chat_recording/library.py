@@ -117,9 +117,6 @@ def read_metadata(files: SessionFiles, session_id: str) -> SessionMetadata:
         return SessionMetadata()
 
 
-PURGE_TIMEOUT_SECONDS = 0.5  # that starting a session may spend on taking old words out of the index
-
-
 class ErasableStore(Protocol):
     """A store with data about sessions: snapshots, undo copies, a workspace's rows, the index."""
 
@@ -197,12 +194,11 @@ class SessionLibrary:
         self,
         ids: Sequence[str],
         progress: Progress | None = None,
-        seconds: float | None = None,
         *,
         with_tasks: bool = True,
         everywhere: bool = True,
     ) -> list[OllmError]:
-        """Erase these sessions and their tasks, and return the errors. With `seconds`, the index may finish later.
+        """Erase these sessions and their tasks, and return the errors.
         `everywhere` also logs the deletion for copies in other places; the limit deletes only here."""
         if with_tasks:
             ids = [*ids, *(found for found in self.find_tasks(ids) if found not in ids)]
@@ -221,7 +217,7 @@ class SessionLibrary:
                 progress(done, len(ids))
         if self.index and gone:
             try:
-                self.index.erase_all(gone, progress, seconds)
+                self.index.erase_all(gone, progress)
             except (StorageError, OSError) as error:
                 failed.append(_make_incomplete_error(gone, error))
         return failed
@@ -302,7 +298,7 @@ class SessionLibrary:
             return
         oldest = self._clock() - timedelta(days=self._settings.trash_days)
         old = self.files.list_trashed_before(oldest)
-        _raise_unless_busy(self.delete_many(old, seconds=PURGE_TIMEOUT_SECONDS, everywhere=False) if old else [])
+        _raise_unless_busy(self.delete_many(old, everywhere=False) if old else [])
 
     def rename(self, session_id: str, title: str) -> str | None:
         """Rename a session. Returns the damage that was repaired in the process."""

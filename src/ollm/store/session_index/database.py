@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from ollm.system.atomic import lock_directory
 
-VERSION = 8
+VERSION = 9
 BUSY_MILLISECONDS = 1500
 # `fold_words` decides what is a word. The tables of FTS5 end with Unicode 6.1: later letters are unassigned (Cn).
 TOKENIZER = "porter unicode61 remove_diacritics 0 categories 'L* N* M* S* P* Co Cn'"
@@ -28,7 +28,7 @@ CREATE TABLE sessions(
     parent TEXT, parent_message INTEGER, known BLOB,
     text_stamp TEXT NOT NULL DEFAULT '', text_number INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE entries(
-    id INTEGER PRIMARY KEY, session INTEGER NOT NULL, number INTEGER NOT NULL, role INTEGER NOT NULL, at NOT NULL,
+    id INTEGER PRIMARY KEY, session INTEGER NOT NULL, number INTEGER NOT NULL, role INTEGER NOT NULL, at TEXT NOT NULL,
     call TEXT, text NOT NULL);
 CREATE INDEX entries_of_calls ON entries(session, call) WHERE call IS NOT NULL;
 CREATE TABLE vectors(

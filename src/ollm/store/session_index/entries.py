@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -29,17 +29,15 @@ from ollm.store.session_index.texts import (
     Progress,
     erase_rows,
     forget_session,
-    scrub,
 )
 
 if TYPE_CHECKING:
-    import sqlite3
+    from ollm.store.session_index.index import SessionIndex
 
 LARGE_SECONDS = 3.0
 MIN_WORK_SECONDS = 0.2
 STEP_TEXTS = 500
 CHECK_EVERY_ENTRIES = 1024  # entries between two reports of progress
-SCRUB_SECONDS = 0.3  # of merging while somebody waits for something else
 
 MAX_TITLE_CHARS = 80  # of a session that another program wrote without a title
 QUOTING_TOOLS = frozenset({"recall"})  # their results repeat what is indexed already
@@ -47,47 +45,13 @@ UNREAD_TITLE = "(not read yet)"
 Row = dict[str, Any]
 
 
-class IndexState(Protocol):
-    """The index whose rows are updated."""
-
-    unread: dict[str, int]
-    behind: set[str]
-
-    @property
-    def connection(self) -> sqlite3.Connection: ...
-
-    def load_rows(self, only: str | None = None) -> dict[str, Row]: ...
-
-    def run_transaction(self, work: Callable[[], Any]) -> Any: ...
-
-
-class SessionRow(NamedTuple):
-    """Row of a list of sessions."""
-
-    start_time: str
-    last_activity: str
-    model: str
-    message_count: int
-    partial: int  # 1 while an answer is under way
-    token_count: int
-    title: str
-    workspace: str | None
-    archived: int
-    origin: str | None
-    damaged: str | None
-    last_number: int
-    parent: str | None
-    parent_message: int | None
-
-
 def refresh_rows(
-    index: IndexState, found: dict[str, Stamp], progress: Progress | None, *, text: bool, until: float = math.inf
+    index: SessionIndex, found: dict[str, Stamp], progress: Progress | None, *, text: bool, until: float = math.inf
 ) -> dict[str, Row]:
     """Bring the rows up to date, and with `text` the words. After the time `until` no further session is read."""
     rows = index.load_rows()
     if gone := [session_id for session_id in rows if session_id not in found]:  # their files were removed
         erase_rows(index.connection, gone)
-        scrub(index.connection, seconds=SCRUB_SECONDS)
     known = "text_stamp" if text else "stamp"
     changed = [name for name, stamp in found.items() if name not in rows or rows[name][known] != stamp.text]
     changed.sort(key=lambda name: (found[name].is_large, found[name].newest_time))
@@ -117,7 +81,7 @@ def refresh_rows(
     return {session_id: rows[session_id] for session_id in found if session_id in rows}
 
 
-def refresh_text(index: IndexState, session_id: str, stamp: Stamp, seconds: float) -> None:
+def refresh_text(index: SessionIndex, session_id: str, stamp: Stamp, seconds: float) -> None:
     """Bring the words of one session up to date, in short transactions."""
 
     def make_indexer(row: Row) -> EntryIndexer:
@@ -129,7 +93,7 @@ def refresh_text(index: IndexState, session_id: str, stamp: Stamp, seconds: floa
 
 
 def update_row(
-    index: IndexState,
+    index: SessionIndex,
     session_id: str,
     stamp: Stamp,
     make_indexer: Callable[[Row], EntryIndexer] | None = None,
@@ -147,14 +111,14 @@ def update_row(
             values |= _read_text(index, stamp, row, values, make_indexer)
         else:
             line, known = read_changes(stamp, session_id, row, None)
-            values |= line._asdict() | {"known": pack_known(known)}
+            values |= line | {"known": pack_known(known)}
         values["stamp"] = stamp.text
     except (StorageError, TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
         # damage that nobody has thought of costs the other sessions nothing; it is tried again the next time
         why = f"it cannot be read ({type(error).__name__}: {error})"
         if isinstance(error, StorageError):
             why = error.message.rstrip(".")
-        values |= _make_unreadable_row(stamp, session_id)._replace(damaged=why)._asdict() | {"stamp": ""}
+        values |= _make_unreadable_row(stamp, session_id) | {"damaged": why, "stamp": ""}
     columns = [name for name in values if name not in ("id", "session_id")]
     query = f"UPDATE sessions SET {', '.join(f'{name} = ?' for name in columns)} WHERE id = ?"  # noqa: S608
     index.connection.execute(query, [*(values[name] for name in columns), values["id"]])
@@ -162,37 +126,36 @@ def update_row(
 
 
 def _read_text(
-    index: IndexState, stamp: Stamp, row: Row | None, values: Row, make_indexer: Callable[[Row], EntryIndexer]
+    index: SessionIndex, stamp: Stamp, row: Row | None, values: Row, make_indexer: Callable[[Row], EntryIndexer]
 ) -> Row:
     """Index the new words of a session, and return its row and how far it was read."""
     session_id = values["session_id"]
     take = make_indexer(values)
     line, known = read_changes(stamp, session_id, row, take)
-    if line.last_number < values["text_number"]:  # another session's words: read it from the start
+    if line["last_number"] < values["text_number"]:  # another session's words: read it from the start
         forget_session(index.connection, values["id"])
         take = make_indexer({**values, "text_number": 0})
         line, known = read_changes(stamp, session_id, None, take)
-    found: Row = line._asdict() | {"known": pack_known(known)}
+    found: Row = line | {"known": pack_known(known)}
     if take.late:
         index.behind.add(session_id)
         return found | {"text_stamp": "", "text_number": take.taken}
     index.behind.discard(session_id)
-    return found | {"text_stamp": stamp.text, "text_number": line.last_number}
+    return found | {"text_stamp": stamp.text, "text_number": line["last_number"]}
 
 
-ReadRow = tuple[SessionRow, KnownState | None]
+ReadRow = tuple[Row, KnownState | None]
 
 
 def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryIndexer | None) -> ReadRow:
     """Read the end of a session if only its journal has grown since the `row` was written, otherwise everything."""
     known = unpack_known(row["known"]) if row and not row["damaged"] else None
     if row and known and stamp.has_only_grown_since((take and row["text_stamp"]) or row["stamp"]):
-        before = SessionRow(*(row[name] for name in SessionRow._fields))
-        part = SessionPart(known, take.last_number if take else before.last_number, 1)
+        part = SessionPart(known, take.last_number if take else row["last_number"], 1)
         with _open_reader(stamp, session_id, part) as reader:
             settled = row["stamp"] == stamp.text
-            read = _read_entries(reader, session_id, take, before, settled) if reader.known else None
-            if read and reader.known and not reader.damage.text and read[0].last_number >= before.last_number:
+            read = _read_entries(reader, session_id, take, row, settled) if reader.known else None
+            if read and reader.known and not reader.damage.text and read[0]["last_number"] >= row["last_number"]:
                 return read
     return read_session(stamp, session_id, take)
 
@@ -212,12 +175,12 @@ def _read_entries(
     reader: SessionReader,
     session_id: str,
     take: EntryIndexer | None,
-    before: SessionRow | None = None,
+    before: Row | None = None,
     settled: bool = False,
 ) -> ReadRow:
     """Pass entries to `take` and count messages new since `before`; return a `settled` `before` if time runs out."""
-    count, known, last = (before.message_count, before.last_number, 0) if before else (0, -1, 0)
-    first = before.title if before else ""
+    count, known, last = (before["message_count"], before["last_number"], 0) if before else (0, -1, 0)
+    first = before["title"] if before else ""
     for position, (message, _) in enumerate(reader.iter_messages(), 1):
         count, last = count + (message.id > known), max(last, message.id)
         first = first or (message.text.strip().partition("\n")[0][:MAX_TITLE_CHARS] if message.role == "user" else "")
@@ -238,7 +201,7 @@ def _read_entries(
     partial, damage = int(bool(reader.partial)), reader.damage.text
     row = _make_row(described, count, last)
     noted = reader.make_known(count, last, calls) if reader.damage.size >= MIN_KNOWN_BYTES else None
-    return row._replace(partial=partial, damaged=damage, title=row.title or first), noted
+    return row | {"partial": partial, "damaged": damage, "title": row["title"] or first}, noted
 
 
 def pack_known(known: KnownState | None) -> bytes | None:
@@ -251,35 +214,35 @@ def unpack_known(stored: bytes | None) -> KnownState | None:
     return None
 
 
-def _make_unreadable_row(stamp: Stamp, session_id: str) -> SessionRow:
+def _make_unreadable_row(stamp: Stamp, session_id: str) -> Row:
     written_at = get_file_time(stamp.directory / f"{session_id}.json")
     return _make_row(make_session({}, session_id, written_at), 0, 0)
 
 
 def make_unread_row(stamp: Stamp, session_id: str) -> Row:
     """Make a list row for a session that was not read yet."""
-    line = _make_unreadable_row(stamp, session_id)._replace(title=UNREAD_TITLE)
-    return line._asdict() | {"session_id": session_id, "stamp": ""}
+    return _make_unreadable_row(stamp, session_id) | {"title": UNREAD_TITLE, "session_id": session_id, "stamp": ""}
 
 
-def _make_row(session: Session, count: int, last: int) -> SessionRow:
+def _make_row(session: Session, count: int, last: int) -> Row:
+    """Make the row of a list of sessions. `partial` is 1 while an answer is under way."""
     metadata, parent = session.metadata, session.metadata.parent
-    return SessionRow(
-        start_time=session.start_time,
-        last_activity=session.last_activity,
-        model=session.model,
-        message_count=count,
-        partial=0,
-        token_count=metadata.token_count,
-        title=metadata.title,
-        workspace=metadata.workspace,
-        archived=int(metadata.workspace_state.get("status") == "archived"),
-        origin=metadata.origin,
-        damaged=None,
-        last_number=last,
-        parent=parent.session_id if parent else None,
-        parent_message=(parent.message_id or None) if parent else None,
-    )
+    return {
+        "start_time": session.start_time,
+        "last_activity": session.last_activity,
+        "model": session.model,
+        "message_count": count,
+        "partial": 0,
+        "token_count": metadata.token_count,
+        "title": metadata.title,
+        "workspace": metadata.workspace,
+        "archived": int(metadata.workspace_state.get("status") == "archived"),
+        "origin": metadata.origin,
+        "damaged": None,
+        "last_number": last,
+        "parent": parent.session_id if parent else None,
+        "parent_message": (parent.message_id or None) if parent else None,
+    }
 
 
 def make_message_entry(message: Message) -> IndexEntry:

@@ -139,14 +139,10 @@ class SessionIndex:
         with contextlib.closing(SessionIndex(self.path, self.directory)) as index:
             index.update_session(session_id)
 
-    def erase(self, session_id: str) -> None:
-        """Remove a session, so that no byte of it stays in the file."""
-        self.erase_all([session_id])
-
-    def erase_all(self, ids: list[str], progress: Progress | None = None, seconds: float | None = None) -> None:
-        """Remove sessions for good. With `seconds`, the last of the work may be left for another time."""
+    def erase_all(self, ids: list[str], progress: Progress | None = None) -> None:
+        """Remove sessions, so that no byte of them stays in the file."""
         from ollm.store.session_index import database
-        from ollm.store.session_index.texts import erase_rows, holds_most, scrub
+        from ollm.store.session_index.texts import erase_rows, holds_most
 
         def work() -> None:
             self.connection.execute(f"PRAGMA busy_timeout = {ERASE_MILLISECONDS}")
@@ -155,7 +151,6 @@ class SessionIndex:
                 database.remove_index(self.path)
                 return
             erase_rows(self.connection, ids, progress)
-            scrub(self.connection, progress, seconds)
 
         self.run_guarded(work)
         if self._connection and not self.in_file and self.path.exists():
@@ -170,7 +165,7 @@ class SessionIndex:
         """Remove a session from lists and searches; its text may stay in the file until something is erased."""
         from ollm.store.session_index.texts import erase_rows
 
-        self.run_guarded(lambda: erase_rows(self.connection, [session_id]))
+        self.run_guarded(lambda: erase_rows(self.connection, [session_id], for_good=False))
 
     def _is_owned(self, session_id: str) -> bool:
         from ollm.system.locks import read_owner

@@ -11,11 +11,10 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ollm.store.session_index.excerpts import Match, find_matches, make_excerpt, show_matches, stem_words
 from ollm.store.session_index.index import Progress, SessionIndex
-from ollm.store.session_index.texts import format_time
 from ollm.store.session_index.words import (
     ROLES,
     SearchWord,
@@ -53,13 +52,14 @@ class SearchFilters(NamedTuple):
 
 
 NO_FILTERS = SearchFilters()
+Hit = TypeVar("Hit")
 
 
-class SessionSearchResult(NamedTuple):
+class SessionSearchResult(NamedTuple, Generic[Hit]):
     """Hits in display order. `ranked` is False if there were too many and the newest come first; `complete` is False
     if older texts were not searched."""
 
-    hits: list[dict[str, Any]]
+    hits: list[Hit]
     ranked: bool
     total: int
     complete: bool = True
@@ -72,17 +72,12 @@ class EntryRow(NamedTuple):
     session: int
     number: int
     role: int
-    at: int | str
+    at: str
     text: str | bytes
 
 
-class _RowBatch(NamedTuple):
-    rows: list[EntryRow]
-    ranked: bool
-    total: int
-    complete: bool
-
-
+Rows = SessionSearchResult[EntryRow]
+Hits = SessionSearchResult[dict[str, Any]]
 Check = Callable[[str], bool]
 _COLUMNS = "entries.id, session, number, role, at, entries.text"
 
@@ -93,13 +88,13 @@ def search_sessions(
     filters: SearchFilters = NO_FILTERS,
     limit: int = 20,
     progress: Progress | None = None,
-) -> SessionSearchResult:
+) -> Hits:
     """Search for messages that contain all the words of `text`, literally."""
     text = text.encode("utf-8", "replace").decode()
     if not text.strip():
         return SessionSearchResult([], True, 0)
 
-    def find() -> SessionSearchResult:
+    def find() -> Hits:
         index.refresh_text(progress)
         connection = index.connection
         connection.execute("BEGIN")  # one state of the index, whatever other processes write meanwhile
@@ -109,12 +104,12 @@ def search_sessions(
                 return SessionSearchResult([], True, 0)
             words = parse_words(text)
             found = asked.find_by_signs(words) if is_punctuation(text) else asked.find_by_words(words)
-            return SessionSearchResult(asked.make_hits(found.rows), found.ranked, found.total, found.complete)
+            return SessionSearchResult(asked.make_hits(found.hits), *found[1:])
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
-    answer: SessionSearchResult = index.run_guarded(find)
+    answer: Hits = index.run_guarded(find)
     return answer
 
 
@@ -137,26 +132,26 @@ class _Search:
         """Return True if no session matches the filters."""
         return self._only is not None and not self._only
 
-    def find_by_words(self, words: list[SearchWord]) -> _RowBatch:
+    def find_by_words(self, words: list[SearchWord]) -> Rows:
         """Search for whole words first, then for longer words that begin with them."""
         self._phrases = [word.phrase for word in words]
         found = self._find_matching(self._phrases)
-        if len(found.rows) >= self._limit:
+        if len(found.hits) >= self._limit:
             return found
         more = self._find_longer(words)
         if more is None:
             return found
-        rows = [*found.rows, *(row for row in more.rows if row not in found.rows)][: self._limit]
+        rows = [*found.hits, *(row for row in more.hits if row not in found.hits)][: self._limit]
         ranked = found.ranked and more.ranked
-        return _RowBatch(rows, ranked, max(found.total, more.total), found.complete and more.complete)
+        return SessionSearchResult(rows, ranked, max(found.total, more.total), found.complete and more.complete)
 
-    def find_by_signs(self, words: list[SearchWord]) -> _RowBatch:
+    def find_by_signs(self, words: list[SearchWord]) -> Rows:
         """Search for exactly the typed text, newest first, among texts with the same signs."""
         wanted = self._typed.strip()
         marks = [quote_phrase(mark) for mark in make_sign_marks(wanted)]
         return self._look_through([*marks, *(word.phrase for word in words)], lambda text: wanted in text)
 
-    def _find_longer(self, words: list[SearchWord]) -> _RowBatch | None:
+    def _find_longer(self, words: list[SearchWord]) -> Rows | None:
         """Search with longer words that begin like those typed, or return None if there are none."""
         parts, loose = [], []
         for word in words:
@@ -176,17 +171,17 @@ class _Search:
             return self._look_through(parts, lambda text: all(word.begins_in(fold_words(text)) for word in loose))
         return self._find_matching(parts) if parts != [word.phrase for word in words] else None
 
-    def _find_matching(self, parts: list[str]) -> _RowBatch:
+    def _find_matching(self, parts: list[str]) -> Rows:
         wanted = [*parts, *self._marks]
         total = self._count_matches(wanted)
         ranked = total <= MAX_RANKED_HITS
         total = self._count_shown(wanted) if self._hidden else total
         taken, complete = self._take_rows(self._iter_ranked(parts) if ranked else self._iter_newest(wanted))
-        return _RowBatch(taken, ranked, total, complete)
+        return SessionSearchResult(taken, ranked, total, complete)
 
-    def _look_through(self, parts: list[str], check: Check) -> _RowBatch:
+    def _look_through(self, parts: list[str], check: Check) -> Rows:
         taken, complete = self._take_rows(self._iter_newest([*parts, *self._marks]), check)
-        return _RowBatch(taken, False, len(taken), complete)
+        return SessionSearchResult(taken, False, len(taken), complete)
 
     def _count_matches(self, parts: list[str]) -> int:
         query = f"SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT {MAX_RANKED_HITS + 1})"  # noqa: S608
@@ -244,7 +239,7 @@ class _Search:
     def _passes(self, row: EntryRow) -> bool:
         if row.session in self._hidden or (self._only is not None and row.session not in self._only):
             return False
-        return not self._since or format_time(row.at) >= self._since
+        return not self._since or row.at >= self._since
 
     def _find_tasks(self) -> frozenset[int]:
         return frozenset(
@@ -276,7 +271,7 @@ class _Search:
             "messageId": row.number,
             "number": row.number,
             "role": ROLES[row.role],
-            "timestamp": format_time(row.at),
+            "timestamp": row.at,
             "title": title,
             "snippet": make_excerpt(text, spans, SNIPPET_CHARS, marked=True),
         }

@@ -1,7 +1,6 @@
 """Add texts to `index.db` and remove them again, so that no byte of them stays in the file.
 
-FTS5 keeps the words of deleted texts until it merges their segments. So deleting leaves a mark in the file,
-and `scrub` merges step by step until the mark can be removed. It may stop at any time.
+FTS5 keeps the words of deleted texts until it merges their segments, so deleting for good ends with `optimize`.
 """
 
 from __future__ import annotations
@@ -9,19 +8,14 @@ from __future__ import annotations
 import math
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ollm.domain.clock import format_stamp, parse_stamp, to_epoch_ms
 from ollm.store.session_index.database import run_transaction
 from ollm.store.session_index.words import ROLES, make_index_text, make_session_mark, pack_text, unpack_text
 
 UNDER_WAY = ""  # stands for a call's id: an answer that was not finished when it was read
 Progress = Callable[[int, int], None]
-STEP_PAGES = 500  # pages merged in one transaction: others may write in between
-BATCH_TEXTS = 2_000  # texts taken out in one transaction
 
 
 class IndexEntry(NamedTuple):
@@ -35,21 +29,6 @@ class IndexEntry(NamedTuple):
     timestamp: str
     call: str | None
     text: str
-
-
-def pack_time(written: str) -> int | str:
-    """Encode a time as milliseconds if that is exact, else return it as written."""
-    try:
-        moment = to_epoch_ms(parse_stamp(written))
-        return moment if format_time(moment) == written else written
-    except (ValueError, OverflowError):
-        return written
-
-
-def format_time(stored: int | str) -> str:
-    if isinstance(stored, str):
-        return stored
-    return format_stamp(datetime.fromtimestamp(stored // 1000, UTC).replace(microsecond=stored % 1000 * 1000))
 
 
 class EntryIndexer:
@@ -107,7 +86,7 @@ class EntryIndexer:
         elif entry.call is None:
             self.taken = entry.number
         query = "INSERT INTO entries(session, number, role, at, call, text) VALUES (?, ?, ?, ?, ?, ?)"
-        values = (ROLES.index(entry.role), pack_time(entry.timestamp), entry.call, pack_text(entry.text))
+        values = (ROLES.index(entry.role), entry.timestamp, entry.call, pack_text(entry.text))
         row = self._connection.execute(query, (self._session, entry.number, *values)).lastrowid
         words = make_index_text(entry.text, entry.role, self._session)
         self._connection.execute("INSERT INTO words(rowid, text) VALUES (?, ?)", (row, words))
@@ -143,19 +122,22 @@ def forget_rows(connection: sqlite3.Connection, rows: list[tuple[int]]) -> None:
             connection.execute("DELETE FROM vectors WHERE entry = ?", row)
 
 
-def erase_rows(connection: sqlite3.Connection, ids: Iterable[str], progress: Progress | None = None) -> None:
-    """Remove rows, texts and words of these sessions; the next `scrub` removes the words for good."""
-    rows = [row for name in ids for row in connection.execute("SELECT id FROM sessions WHERE session_id = ?", (name,))]
-    total = sum(len(_find_texts(connection, row[0])) for row in rows) if progress else 0
-    done = 0
-    for (session,) in rows:
-        texts = _find_texts(connection, session)
-        for place in range(0, len(texts), BATCH_TEXTS):
-            run_transaction(connection, partial(_forget_texts, connection, texts[place : place + BATCH_TEXTS]))
-            done += BATCH_TEXTS
+def erase_rows(
+    connection: sqlite3.Connection, ids: Sequence[str], progress: Progress | None = None, *, for_good: bool = True
+) -> None:
+    """Remove rows, texts and words of these sessions. With `for_good` no byte of them stays in the file."""
+
+    def work() -> None:
+        for done, name in enumerate(ids, start=1):
+            for (session,) in connection.execute("SELECT id FROM sessions WHERE session_id = ?", (name,)).fetchall():
+                forget_rows(connection, _find_texts(connection, session))
+                connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
             if progress:
-                progress(min(done, total), total)
-        connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+                progress(done, len(ids))
+        if for_good:
+            connection.execute("INSERT INTO words(words) VALUES ('optimize')")
+
+    run_transaction(connection, work)
 
 
 def holds_most(connection: sqlite3.Connection, ids: set[str]) -> bool:
@@ -163,42 +145,6 @@ def holds_most(connection: sqlite3.Connection, ids: set[str]) -> bool:
     counted = dict(connection.execute("SELECT session_id, message_count FROM sessions"))
     going = sum(count or 0 for name, count in counted.items() if name in ids)
     return bool(counted.keys() & ids) and 2 * going > sum(count or 0 for count in counted.values())
-
-
-def scrub(connection: sqlite3.Connection, progress: Progress | None = None, seconds: float | None = None) -> None:
-    """Merge until nothing is left of removed text. `seconds` limits the time; another call then continues."""
-    if not connection.execute("PRAGMA application_id").fetchone()[0]:
-        return
-    until = None if seconds is None else time.monotonic() + seconds
-    total = connection.execute("SELECT count(*) FROM words_data").fetchone()[0] if progress else 0
-    pages, done = -STEP_PAGES, 0
-    while _merge_pages(connection, pages):
-        pages, done = STEP_PAGES, done + STEP_PAGES
-        if progress:
-            progress(min(done, total), total)
-        if until and time.monotonic() > until:
-            return
-    if progress:
-        progress(total, total)
-
-
-def _merge_pages(connection: sqlite3.Connection, pages: int) -> bool:
-    """Merge so many pages. Returns False, and clears the mark, if nothing was left to merge."""
-    before = connection.total_changes
-
-    def work() -> bool:
-        connection.execute("INSERT INTO words(words, rank) VALUES ('merge', ?)", (pages,))
-        goes_on = connection.total_changes - before >= 2
-        if not goes_on:
-            connection.execute("PRAGMA application_id = 0")
-        return goes_on
-
-    return run_transaction(connection, work)
-
-
-def _forget_texts(connection: sqlite3.Connection, texts: list[tuple[int]]) -> None:
-    connection.execute("PRAGMA application_id = 1")  # the mark: words were taken out that are still in the file
-    forget_rows(connection, texts)
 
 
 def _find_texts(connection: sqlite3.Connection, session: int) -> list[tuple[int]]:
