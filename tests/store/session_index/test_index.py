@@ -32,9 +32,9 @@ def test_only_what_changed_is_read_again(tmp_path):
     index = home.index()
     assert index.list_sessions()[0]["messageCount"] == 2
     home.sessions.chmod(0o700)
-    rows = index.load_rows()
+    rows = entries.load_rows(index.connection)
     assert index.list_sessions()[0]["messageCount"] == 2
-    assert index.load_rows() == rows
+    assert entries.load_rows(index.connection) == rows
 
     async def more() -> None:
         service = home.service()
@@ -281,7 +281,7 @@ def test_a_forgotten_session_is_found_no_more_until_its_files_are_read_again(tmp
     index = home.index()
     assert len(search_sessions(index, "needle").hits) == 1
     index.forget(session_id)
-    assert index.load_rows() == {}
+    assert entries.load_rows(index.connection) == {}
     assert index.connection.execute("SELECT count(*) FROM entries").fetchone()[0] == 0
 
 

@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,7 @@ from ollm.store.session_files.journal import read_call_number
 from ollm.store.session_files.loading import make_partial_message, make_session
 from ollm.store.session_files.reader import SessionPart, SessionReader
 from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES, KnownState
+from ollm.store.session_index.database import run_transaction
 from ollm.store.session_index.stamps import Stamp, make_batches
 from ollm.store.session_index.texts import (
     UNDER_WAY,
@@ -32,7 +33,7 @@ from ollm.store.session_index.texts import (
 )
 
 if TYPE_CHECKING:
-    from ollm.store.session_index.index import SessionIndex
+    import sqlite3
 
 LARGE_SECONDS = 3.0
 MIN_WORK_SECONDS = 0.2
@@ -45,11 +46,26 @@ UNREAD_TITLE = "(not read yet)"
 Row = dict[str, Any]
 
 
+class IndexWork(NamedTuple):
+    """What an index gives to those who update it: sessions that were not read, and those read in part, are noted."""
+
+    connection: sqlite3.Connection
+    unread: dict[str, int]
+    behind: set[str]
+
+
+def load_rows(connection: sqlite3.Connection, only: str | None = None) -> dict[str, Row]:
+    where = " WHERE session_id = ?" if only else ""
+    cursor = connection.execute(f"SELECT * FROM sessions{where}", (only,) if only else ())  # noqa: S608
+    names = [column[0] for column in cursor.description]
+    return {row[1]: dict(zip(names, row, strict=True)) for row in cursor}
+
+
 def refresh_rows(
-    index: SessionIndex, found: dict[str, Stamp], progress: Progress | None, *, text: bool, until: float = math.inf
+    index: IndexWork, found: dict[str, Stamp], progress: Progress | None, *, text: bool, until: float = math.inf
 ) -> dict[str, Row]:
     """Bring the rows up to date, and with `text` the words. After the time `until` no further session is read."""
-    rows = index.load_rows()
+    rows = load_rows(index.connection)
     if gone := [session_id for session_id in rows if session_id not in found]:  # their files were removed
         erase_rows(index.connection, gone)
     known = "text_stamp" if text else "stamp"
@@ -69,37 +85,37 @@ def refresh_rows(
     def update(batch: list[str]) -> dict[str, Row]:
         return {name: update_row(index, name, found[name], make_indexer if text else None) for name in batch}
 
-    index.unread = {}
+    index.unread.clear()
     for batch in make_batches(changed, found):
         if time.monotonic() > until:
-            index.unread |= {name: found[name].size for name in batch}
+            index.unread.update({name: found[name].size for name in batch})
             rows |= {name: make_unread_row(found[name], name) for name in batch}
         else:
-            rows |= index.run_transaction(partial(update, batch))
+            rows |= run_transaction(index.connection, partial(update, batch))
             done += sum(found[name].size for name in batch)
             report(0)
     return {session_id: rows[session_id] for session_id in found if session_id in rows}
 
 
-def refresh_text(index: SessionIndex, session_id: str, stamp: Stamp, seconds: float) -> None:
+def refresh_text(index: IndexWork, session_id: str, stamp: Stamp, seconds: float) -> None:
     """Bring the words of one session up to date, in short transactions."""
 
     def make_indexer(row: Row) -> EntryIndexer:
         return EntryIndexer(index.connection, row, seconds, step=STEP_TEXTS)
 
-    row = index.load_rows(session_id).get(session_id)
+    row = load_rows(index.connection, session_id).get(session_id)
     if not (row and row["text_stamp"] == stamp.text):
-        index.run_transaction(partial(update_row, index, session_id, stamp, make_indexer))
+        run_transaction(index.connection, partial(update_row, index, session_id, stamp, make_indexer))
 
 
 def update_row(
-    index: SessionIndex,
+    index: IndexWork,
     session_id: str,
     stamp: Stamp,
     make_indexer: Callable[[Row], EntryIndexer] | None = None,
 ) -> Row:
     """Read new content of one session and write its row, unless another process has done so in the meantime."""
-    row = index.load_rows(session_id).get(session_id)
+    row = load_rows(index.connection, session_id).get(session_id)
     if row and row["text_stamp" if make_indexer else "stamp"] == stamp.text:
         return row
     values: Row = dict(row or {"session_id": session_id, "text_stamp": "", "text_number": 0})
@@ -126,7 +142,7 @@ def update_row(
 
 
 def _read_text(
-    index: SessionIndex, stamp: Stamp, row: Row | None, values: Row, make_indexer: Callable[[Row], EntryIndexer]
+    index: IndexWork, stamp: Stamp, row: Row | None, values: Row, make_indexer: Callable[[Row], EntryIndexer]
 ) -> Row:
     """Index the new words of a session, and return its row and how far it was read."""
     session_id = values["session_id"]

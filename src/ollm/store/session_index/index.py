@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ollm.store.session_files.waypoints import KnownState
+    from ollm.store.session_index.entries import IndexWork
 
 Progress = Callable[[int, int], None]  # bytes gone through, and all there are
 LIST_COLUMNS = (
@@ -56,6 +57,12 @@ class SessionIndex:
             self._connection, self.in_file = database.connect(self.path)
             self._identity = database.get_identity(self.path) if self.in_file else None
         return self._connection
+
+    @property
+    def _work(self) -> IndexWork:
+        from ollm.store.session_index.entries import IndexWork
+
+        return IndexWork(self.connection, self.unread, self.behind)
 
     def find_known(self, session_id: str) -> KnownState | None:
         """Find the noted state of a session's files. Any thread may ask: the connection is another one."""
@@ -99,7 +106,7 @@ class SessionIndex:
                 return rows
             from ollm.store.session_index.entries import refresh_rows
 
-            refreshed = refresh_rows(self, found, progress, text=False, until=until)
+            refreshed = refresh_rows(self._work, found, progress, text=False, until=until)
         return [tuple(row[name] for name in LIST_COLUMNS.split(", ")) for row in refreshed.values()]
 
     def refresh_text(self, progress: Progress | None = None) -> None:
@@ -110,7 +117,7 @@ class SessionIndex:
 
         def work() -> None:
             if not _is_current(dict(self.connection.execute("SELECT session_id, text_stamp FROM sessions")), found):
-                refresh_rows(self, found, progress, text=True)
+                refresh_rows(self._work, found, progress, text=True)
 
         self.run_guarded(work)
 
@@ -121,18 +128,19 @@ class SessionIndex:
 
         stamp = read_stamp(self.directory, session_id)
         if stamp:
-            self.run_guarded(partial(refresh_text, self, session_id, stamp, seconds))
+            self.run_guarded(lambda: refresh_text(self._work, session_id, stamp, seconds))
 
     def update_session(self, session_id: str) -> None:
         """Update one session's row by reading what is new. A busy index is left alone."""
         import sqlite3
 
+        from ollm.store.session_index.database import run_transaction
         from ollm.store.session_index.entries import update_row
 
         with contextlib.suppress(sqlite3.Error, OSError):
             found = read_stamp(self.directory, session_id)
             if found:
-                self.run_transaction(partial(update_row, self, session_id, found))
+                run_transaction(self.connection, partial(update_row, self._work, session_id, found))
 
     def update_apart(self, session_id: str) -> None:
         """Update one session's row over a connection of its own: any thread may ask."""
@@ -189,17 +197,6 @@ class SessionIndex:
                 elif not self.in_file or database.get_identity(self.path) == self._identity:
                     self._connection, self.in_file = database.connect_in_memory(), False
         return work()
-
-    def load_rows(self, only: str | None = None) -> dict[str, dict[str, Any]]:
-        where = " WHERE session_id = ?" if only else ""
-        cursor = self.connection.execute(f"SELECT * FROM sessions{where}", (only,) if only else ())  # noqa: S608
-        names = [column[0] for column in cursor.description]
-        return {row[1]: dict(zip(names, row, strict=True)) for row in cursor}
-
-    def run_transaction(self, work: Callable[[], Any]) -> Any:
-        from ollm.store.session_index.database import run_transaction
-
-        return run_transaction(self.connection, work)
 
 
 def _is_current(known: dict[str, str], found: dict[str, Stamp]) -> bool:
