@@ -278,7 +278,7 @@ def get_port(scope: Mapping[str, Any]) -> int | None:
     return server[1] if server else None
 
 
-def belongs_to_user(scope: Scope) -> bool:
+def belongs_to_user(scope: Mapping[str, Any]) -> bool:
     """False if a loopback connection is another user's. Systems without /proc do not say."""
     ends = [f":{(scope.get(end) or ('', 0))[1]:04X}" for end in ("client", "server")]
     lines = [line.split() for name in ("tcp", "tcp6") for line in read_lines(Path("/proc/net", name))]
