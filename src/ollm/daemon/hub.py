@@ -357,10 +357,17 @@ class Hub:
         self._timer = None
         self._watch_idle_sessions()
 
-    async def start_turn(self, held: DaemonSession, message: MessageBody) -> int:
-        """Start a turn; returns the number of the last event before it."""
+    async def start_turn(self, held: DaemonSession, message: MessageBody, sender: str = "") -> int:
+        """Start a turn, for the paired device `sender` if there is one; returns the number of the last event before
+        it."""
         self._refuse_when_closing()
-        return await held.begin_turn(lambda: self._run_turn(held, message, held.attachments.take(message.attachments)))
+
+        def begin() -> Coroutine[Any, Any, None]:
+            attachments = held.attachments.take(message.attachments)
+            held.conversation.parts.session.sender = sender
+            return self._run_turn(held, message, attachments)
+
+        return await held.begin_turn(begin)
 
     async def _run_turn(self, held: DaemonSession, message: MessageBody, attachments: tuple[Attachment, ...]) -> None:
         named, problems = await asyncio.to_thread(held.attach_mentions, message.text if message.mentions else "")

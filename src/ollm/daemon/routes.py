@@ -219,17 +219,19 @@ async def send_message(
     service: DaemonService,
     held: DaemonSession,
     data: MessageBody,
+    device: Device | None,
     prefer: Annotated[str, Parameter(header="Prefer")] = "",
 ) -> Response[TurnReply] | Stream:
     """Begin a turn; its events follow as server-sent events, up to turn-finished. Going away stops nothing.
 
     With `Prefer: respond-async` the answer is 202 at once, and the events are on the other streams."""
+    sender = device.name if device else ""
     if "respond-async" in prefer:
-        after = await service.hub.start_turn(held, data)
+        after = await service.hub.start_turn(held, data, sender)
         headers = {"preference-applied": "respond-async"}
         return Response(TurnReply(accepted=True, after=after), status_code=202, headers=headers)
     service.hub.make_room_for_client()
-    before = await service.hub.start_turn(held, data)
+    before = await service.hub.start_turn(held, data, sender)
     return make_event_stream(held.log.open_reader(before, one_turn=True))
 
 

@@ -66,7 +66,7 @@ class Message(SparseData, frozen=True):
     interrupted: bool = False
     cut: str = ""  # text after the model's tool call: stored, never shown or sent
     written: str = ""  # the model's own text up to the call, if calls were parsed from text
-    origin: str = ""  # of an answer: a short hash of its server and model
+    origin: str = ""  # of an answer: a short hash of its server and model; of a request: the paired device
 
     @property
     def text(self) -> str:
@@ -75,6 +75,12 @@ class Message(SparseData, frozen=True):
     @property
     def thinking(self) -> str:
         return "".join(part.text for part in self.parts if isinstance(part, ThinkingPart))
+
+    @property
+    def mark(self) -> str:
+        """What stands beside the role: an interruption, or the paired device that sent it."""
+        sent = f" from {self.origin}" if self.role == "user" and self.origin else ""
+        return f"{sent} (interrupted)" if self.interrupted else sent
 
     @property
     def call_ids(self) -> tuple[str, ...]:

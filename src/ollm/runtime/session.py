@@ -71,6 +71,7 @@ class OpenSession:
         self.service = service
         self.workspace = workspace
         self.origin = origin
+        self.sender = ""  # the paired device that sends the turn's message
         self._parent = parent
         self._clock = clock
         self._call_count = 0
@@ -106,7 +107,9 @@ class OpenSession:
 
     async def record_message(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> Message:
         at = format_stamp(self._clock())
-        return await self._write_message(Message(role=role, parts=parts, timestamp=at, interrupted=interrupted))
+        sender = self.sender if role == "user" else ""
+        draft = Message(role=role, parts=parts, timestamp=at, interrupted=interrupted, origin=sender)
+        return await self._write_message(draft)
 
     async def record_answer(
         self,

@@ -139,10 +139,9 @@ _DIFF_CLASSES = {"+": "add", "-": "del"}
 
 def render_message_as_html(message: Message, find_call: FindCall, most_chars: int | None = None) -> Iterator[str]:
     """Render a message in pieces. Output beyond `most_chars` is only counted."""
-    mark = " (interrupted)" if message.interrupted else ""
     when = escape(message.timestamp)
     yield f'<section class="{message.role}" id="m{message.id}">\n'
-    yield f'<h2><span class="number">{message.id}.</span> {ROLE_NAMES[message.role]}{mark} '
+    yield f'<h2><span class="number">{message.id}.</span> {ROLE_NAMES[message.role]}{escape(message.mark)} '
     yield f'<time datetime="{when}">{escape(format_time(message.timestamp))}</time></h2>\n'
     for part in message.parts:
         if isinstance(part, TextPart) and message.role == "user":

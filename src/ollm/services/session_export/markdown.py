@@ -78,8 +78,8 @@ def _render_pieces(source: ExportSource, *, folded: bool) -> Iterator[str]:
 
 
 def _render_message(message: Message, source: ExportSource, *, folded: bool) -> Iterator[str]:
-    mark = " (interrupted)" if message.interrupted else ""
-    yield f"\n## {message.id}. {ROLE_NAMES[message.role]}{mark}\n\n*{_flatten_line(format_time(message.timestamp))}*\n"
+    yield f"\n## {message.id}. {_flatten_line(ROLE_NAMES[message.role] + message.mark)}\n\n"
+    yield f"*{_flatten_line(format_time(message.timestamp))}*\n"
     for part in message.parts:
         if isinstance(part, TextPart):
             yield f"\n{close_fence(part.text)}\n"
