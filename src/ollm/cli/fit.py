@@ -86,7 +86,7 @@ def find_bandwidth(name: str) -> float:
 
 class QuantPlan(Data, frozen=True):
     """A quant on this machine: the largest window by type of KV cache, and the type and window to choose. `runs_on`
-    is GPU, GPU+CPU, CPU, or empty if it does not fit. `offload`: the options of llama.cpp that split it so."""
+    is GPU, GPU+CPU, CPU, or empty if it does not fit."""
 
     quant: str
     size: int
@@ -94,7 +94,6 @@ class QuantPlan(Data, frozen=True):
     windows: dict[str, int]
     kv_type: str
     window: int
-    offload: list[str]
     tokens_per_second: float | None
 
 
@@ -112,7 +111,7 @@ def plan_quant(shape: ModelShape, machine: FitMachine, quant: str, size: int) ->
     }
     kind = next((kind for kind, wanted in (("f16", good), ("q8_0", least)) if windows[kind] >= wanted), "q4_0")
     window = min(windows[kind], shape.trained_window if place == "GPU" else good)
-    offload, seconds = _split_weights(shape, machine, size, count_bytes(window, kind))
+    seconds = _estimate_seconds(shape, machine, size, count_bytes(window, kind))
     speed = round(SPEED_SHARE / seconds, 1) if place and seconds else None
     return QuantPlan(
         quant=quant,
@@ -121,30 +120,19 @@ def plan_quant(shape: ModelShape, machine: FitMachine, quant: str, size: int) ->
         windows=windows,
         kv_type=kind,
         window=window,
-        offload=offload,
         tokens_per_second=speed,
     )
 
 
-def _split_weights(shape: ModelShape, machine: FitMachine, size: int, needed: int) -> tuple[list[str], float]:
-    """Return llama.cpp's options for what the GPU cannot hold, and the seconds to read the weights for a token."""
-    in_experts = size * shape.expert_share
+def _estimate_seconds(shape: ModelShape, machine: FitMachine, size: int, needed: int) -> float:
+    """Estimate the seconds to read the weights for a token, from the CPU what the GPU cannot hold. Returns 0 if the
+    bandwidth of the GPU is not known."""
     used = shape.experts_used / shape.experts if shape.experts else 1.0
-    active = size - in_experts * (1 - used)
-    overflow = needed - machine.gpu_bytes
-    if not machine.gpu_bytes:
-        return [], active / machine.memory_bandwidth
-    if overflow <= 0:
-        on_cpu, offload = 0.0, ["-ngl", "999"]
-    elif in_experts >= overflow:
-        moved = math.ceil(shape.layers * overflow / in_experts)
-        on_cpu, offload = in_experts * used * moved / shape.layers, ["-ngl", "999", "--n-cpu-moe", str(moved)]
-    else:
-        kept = int(shape.layers * machine.gpu_bytes / needed)
-        on_cpu, offload = active * (1 - kept / shape.layers), ["-ngl", str(kept)]
-    if not machine.gpu_bandwidth:
-        return offload, 0.0
-    return offload, on_cpu / machine.memory_bandwidth + (active - on_cpu) / machine.gpu_bandwidth
+    active = size * (1 - shape.expert_share * (1 - used))
+    on_gpu = min(1.0, machine.gpu_bytes / needed)
+    if on_gpu and not machine.gpu_bandwidth:
+        return 0.0
+    return active * ((1 - on_gpu) / machine.memory_bandwidth + (on_gpu and on_gpu / machine.gpu_bandwidth))
 
 
 def choose_quant(shape: ModelShape, plans: list[QuantPlan]) -> str:
@@ -164,7 +152,7 @@ def build_commands(path: str, shape: ModelShape, plan: QuantPlan, gpus: int) -> 
     small = plan.kv_type != "f16"
     commands = {}
     if path and plan.runs_on:
-        words = ["llama-server", "-m", path, "-c", str(plan.window), "-np", "1", "--jinja", *plan.offload]
+        words = ["llama-server", "-m", path, "-c", str(plan.window), "-np", "1", "--jinja"]
         words += ["-fa", "on", "-ctk", plan.kv_type, "-ctv", plan.kv_type] if small else []
         commands["llama.cpp"] = shlex.join(words)
     cards = math.gcd(gpus, shape.heads) if gpus else 1  # vLLM divides the heads among them
