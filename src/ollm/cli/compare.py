@@ -39,11 +39,14 @@ from ollm.config.settings import Check
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import NoServerError, OllmError, UsageError
 from ollm.domain.events import Event, MessageRecorded, ToolFinished, TurnFinished
+from ollm.domain.messages import PromptMessage
 from ollm.domain.text import format_count, format_seconds, format_suggestion, shorten_line
 from ollm.runtime.base import ConversationOptions
 from ollm.runtime.changes import update_tools
 from ollm.runtime.conversation import LocalConversation
+from ollm.runtime.model.model import iterate_text
 from ollm.runtime.model.server_queue import in_background
+from ollm.services.chat_compression.summary import clean_answer
 from ollm.services.compare import (
     KEPT_FILES,
     MAX_TOLD_LINES,
@@ -105,6 +108,7 @@ def list_tasks(workspace: str | None, as_json: bool) -> None:
 @click.option(
     "--from-commits", is_flag=False, flag_value=NEWEST, metavar="[RANGE]", help="Make tasks of commits with tests."
 )
+@click.option("--rewrite", metavar="MODEL", help="Let a model write requests from commit messages.")
 @click.option("--setup", metavar="COMMAND", multiple=True, help="Run before the work and before the check.")
 @click.option("--keep", metavar="GLOB", multiple=True, help="Files whose changes do not count (default: tests).")
 @click.option("--limit", default="10m", show_default=True, metavar="TIME", help="For the work, and for the check.")
@@ -116,9 +120,11 @@ def add(name: str | None, workspace: str | None, yes: bool, **options: Any) -> N
     load_tasks(place)  # a mistake in the file comes first
     parse_limit(options["limit"])
     space, options["keep"] = CompareSpace(place), options["keep"] or KEPT_FILES
-    session, commits = options.pop("from_session"), options.pop("from_commits")
+    session, commits, writer = (options.pop(key) for key in ("from_session", "from_commits", "rewrite"))
+    if writer and not commits:
+        raise UsageError("--rewrite goes with --from-commits.")
     options |= space.read_session(session, options) if session else {}
-    tasks = space.make_tasks(commits, name, options) if commits else _make_task(space, name, options)
+    tasks = space.make_tasks(commits, name, options, writer) if commits else _make_task(space, name, options)
     write_tasks(space.process, tasks, yes=yes)
 
 
@@ -159,6 +165,12 @@ def write_tasks(process: ProcessScope, tasks: dict[str, CompareTask], *, yes: bo
 
 FAULTS = {0: "passes at the start", 124: "does not end in time", 126: "cannot run", 127: "cannot run"}  # by exit code
 MAX_SHOWN_LINES = 8
+MAX_REWRITE_TOKENS = 800  # A model may think before it answers.
+REWRITE_ORDER = (
+    "Below are the message of a commit and what its tests say without it. Write the request of a user who wants this "
+    "change: what the program should do, with each name and value that the tests need, but not how to change the code. "
+    "Two to six sentences, without code. Answer with the request alone."
+)
 
 
 class CompareSpace:
@@ -237,8 +249,11 @@ class CompareSpace:
         }
         return {key: given[key] or value for key, value in found.items()}
 
-    def make_tasks(self, commits: str, name: str | None, options: dict[str, Any]) -> dict[str, CompareTask]:
-        """Make tasks of commits. Those are kept whose check fails at the start and passes after the change."""
+    def make_tasks(
+        self, commits: str, name: str | None, options: dict[str, Any], writer: str | None
+    ) -> dict[str, CompareTask]:
+        """Make tasks of commits. Those are kept whose check fails at the start and passes after the change. A model
+        can rewrite their requests."""
         if name or options["request"] or options["start"]:
             raise UsageError("--from-commits names the tasks itself, and takes request and start from each commit.")
         given = CompareTask(**{key: value for key, value in options.items() if value is not None})
@@ -246,7 +261,7 @@ class CompareSpace:
         read = self.repository.read_commits(commits, given)
         new = {name: task for name, task in read.items() if task.files_from not in used}
         with self.lock():
-            tried = ((name, asyncio.run(self._try_commit(name, task))) for name, task in new.items())
+            tried = ((name, asyncio.run(self._try_commit(name, task, writer))) for name, task in new.items())
             if found := {name: task for name, task in tried if task}:
                 return found
         raise UsageError(
@@ -254,7 +269,7 @@ class CompareSpace:
             action="A commit must change source and tests. Give another range, or --check 'COMMAND {tests}'.",
         )
 
-    async def _try_commit(self, name: str, task: CompareTask) -> CompareTask | None:
+    async def _try_commit(self, name: str, task: CompareTask, writer: str | None) -> CompareTask | None:
         """Run the check of a task before and after the change, and return the task with the failure in its request."""
         try:
             before = await self.require_failing_start(name, task, network=True)
@@ -267,7 +282,20 @@ class CompareSpace:
             return None
         warn(f"{name}: fails before the change, passes after it")
         told = "\n".join(clean_lines(before).strip().splitlines()[-MAX_TOLD_LINES:])
-        return replace(task, request=f"{task.request}\n\n`{task.check}` fails now and must pass:\n\n{told}")
+        request = (writer and await self._rewrite(task.request, told, writer)) or task.request
+        return replace(task, request=f"{request}\n\n`{task.check}` fails now and must pass:\n\n{told}")
+
+    async def _rewrite(self, request: str, told: str, writer: str) -> str:
+        """Let a model write the request of a commit: the message may say too little, or give the solution away."""
+        process = ProcessScope(workspace=self.process.workspace, flags={"roles": {"main": writer}})
+        model = await process.model_chooser.choose()
+        text = f"<message>\n{request}\n</message>\n\n<failing>\n{told}\n</failing>"
+        messages = (PromptMessage(role="system", content=REWRITE_ORDER), PromptMessage(role="user", content=text))
+        try:
+            answer = "".join([piece async for piece in iterate_text(model.stream(messages, (), MAX_REWRITE_TOKENS))])
+        finally:
+            await model.provider.close()
+        return clean_lines(clean_answer(answer)).strip()
 
 
 def cut_output(output: str) -> str:

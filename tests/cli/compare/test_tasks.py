@@ -190,8 +190,8 @@ async def test_commits_with_tests_become_tasks_that_a_model_can_solve(tmp_path: 
     assert git(runner.workspace, "status", "--short") == "?? .ollm/"
 
 
-async def test_python_tests_of_commits_need_no_check(tmp_path: Path) -> None:
-    async with running(tmp_path, []) as runner:
+async def test_python_tests_of_commits_need_no_check_and_a_model_can_write_the_request(tmp_path: Path) -> None:
+    async with running(tmp_path, ["The value should be two."]) as runner:
         prepare(runner)
         place = runner.workspace / "sub"
         place.mkdir()
@@ -200,10 +200,16 @@ async def test_python_tests_of_commits_need_no_check(tmp_path: Path) -> None:
         git(runner.workspace, "add", ".")
         git(runner.workspace, "commit", "-qm", "Two")
         path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-        added = await runner.run("compare", "add", "--from-commits", "--workspace", str(place), "--yes", PATH=path)
+        added = await runner.run(
+            "compare", "add", "--from-commits", "--rewrite", "scripted", "--workspace", str(place), "--yes", PATH=path
+        )
         assert added.code == 0, added.err
         (listed,) = json.loads((await runner.run("compare", "list", "--json", "--workspace", str(place))).out).values()
 
+    asked = json.dumps(runner.server.chats)
+    assert all(text in asked for text in ("Two", "test_value"))
+    assert listed["request"].startswith("The value should be two.\n\n`python -m pytest")
+    assert "The value should be two." in added.out
     assert listed["check"] == "python -m pytest -q test_code.py"
     assert "FAILED test_code.py::test_value" in listed["request"]
 
