@@ -248,6 +248,33 @@ async def test_a_model_that_calls_natively_may_quote_any_call(tmp_path: Path, wh
         assert len(runner.server.chats) == len(script)
 
 
+BROKEN_CALLS = (
+    ('{"command": "rm -rf .', "length"),
+    ('{"command": "rm -rf .', "tool_calls"),
+    ('{"command": "rm -rf ."', "length"),
+    ('{"command": "rm -rf ."', "no reason"),
+    ("{'command': 'rm -rf .", "stop"),
+    ('{"command": "rm a.txt"} {"command": "rm -rf ."}', "tool_calls"),
+)
+
+
+async def test_a_call_that_breaks_off_is_not_completed(tmp_path: Path) -> None:
+    def answer(request: Request) -> Answer:
+        asked = request.body["messages"][-1]
+        if asked["role"] == "tool":
+            assert "must be a JSON object, single and complete" in asked["content"]
+            return Answer(text="ok")
+        arguments, reason = BROKEN_CALLS[int(asked["content"])]
+        function = {"name": "shell", "arguments": arguments}
+        return Answer(deltas=[{"tool_calls": [{"index": 0, "id": "x", "function": function}]}], reason=reason)
+
+    async with running(tmp_path, answer) as runner:  # type: ignore[arg-type]
+        planted = plant(runner.workspace)
+        for number, case in enumerate(BROKEN_CALLS):
+            done = await runner.run("-p", str(number), "--yes")
+            assert (case, done.out.strip(), take_sum(runner.workspace)) == (case, "ok", planted)
+
+
 RM = "rm a.txt"
 SHOWN = (
     *(f"Use this:\n```{label}\n{RM}\n```" for label in ("bash", "sh", "shell", "console", "zsh", "", "text", "cmd")),

@@ -108,8 +108,7 @@ class StreamAssembler:
         return pieces
 
     def finish(self) -> list[AnyPiece]:
-        reason = "tool_calls" if self._calls else self._reason or "unknown"
-        end = FinishPiece(reason, self._usage, self._counts_reuse, "", 0, self._read_seconds, self._truncated)
+        end = FinishPiece(self._reason or "unknown", self._usage, self._counts_reuse, "", 0, self._read_seconds, self._truncated)
         thought = [ThinkingPiece("", "reasoning", join_details(self._details))] if self._details else []
         return [*thought, *(call.build_piece() for call in self._calls), end]
 

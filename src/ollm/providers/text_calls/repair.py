@@ -52,9 +52,26 @@ def parse_calls(text: str, offered: Offered) -> ParsedCalls:
 
 
 def repair_arguments(arguments: str) -> JsonObject | str:
-    """Repair arguments that are almost JSON, or return the text unchanged if that is not possible."""
-    value = _parse_value(arguments)
+    """Repair arguments that are almost JSON, or return the text unchanged if that is not possible: a value that breaks
+    off is not closed, and of several objects none is chosen."""
+    value = None if breaks_off(arguments) or _is_glued(arguments.strip()) else _parse_value(arguments)
     return value if isinstance(value, dict) and value else arguments
+
+
+def _is_glued(text: str) -> bool:
+    import json
+
+    try:
+        end = json.JSONDecoder().raw_decode(text)[1]
+    except (ValueError, RecursionError):
+        return False
+    return text[end:].lstrip().startswith("{")
+
+
+def breaks_off(text: str) -> bool:
+    """Return True if a string has no end in text like JSON, with the quotes of its first key."""
+    mark = "'" if text.lstrip("[{ \t\r\n").startswith("'") else '"'
+    return len(re.findall(rf"(?<!\\)(?:\\\\)*{mark}", text)) % 2 == 1
 
 
 def _is_valid_json(text: str) -> bool:

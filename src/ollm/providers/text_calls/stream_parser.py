@@ -14,13 +14,12 @@ from ollm.domain.model_facts import WrittenForm
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece
-from ollm.providers.text_calls.repair import MAX_CALL_CHARACTERS, parse_calls
+from ollm.providers.text_calls.repair import MAX_CALL_CHARACTERS, breaks_off, parse_calls
 
 MAX_CALLS = 4  # calls in one answer
 BROKEN_OFF_MISTAKE = "it breaks off in the middle."
 _FIRST = ("`", "~", "<", "[", "{")  # characters of a line that matters: other lines need no patterns
 _FENCE = compile_late(r"[ \t]*(`{3,}|~{3,})")
-_QUOTE = compile_late(r'(?<!\\)(?:\\\\)*"')
 _MAY_OPEN = compile_late(r"`*|`{3,}[a-z]*[ \t]*|[{\[]\s*")  # the beginning of a line that may become a fence or JSON
 
 
@@ -73,7 +72,7 @@ def find_calls(text: str, tools: Sequence[ToolSchema], forms: Collection[Written
         meant = calls or form not in ("fence", "json") or any(reading.meant for reading in readings)
         last = bodies[-1].strip()
         is_json = not last.startswith("<")
-        if meant and is_json and len(_QUOTE.findall(last)) % 2:
+        if meant and is_json and breaks_off(last):
             return WrittenCalls(start=start, form=form, mistake=BROKEN_OFF_MISTAKE)
         if meant and last.endswith(("}", "]") if is_json else ">"):
             mistake = "" if calls else next(reading.mistake for reading in readings)

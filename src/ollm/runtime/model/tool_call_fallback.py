@@ -176,22 +176,26 @@ class AnswerParser:
                             self.watch.end_early()
                             break
                     case CallPiece():
-                        self._add_native_call(piece)
+                        self.native.append(piece)
                     case FinishPiece():
                         pass
                     case _:
                         yield piece
         self.finish = self.watch.finish
+        if self.finish.reason in ("stop", "tool_calls"):  # otherwise the last call may lack its end
+            self.native = list(map(_repair_call, self.native))
         if shown := self._text.finish():
             yield TextPiece(shown)
         if self.native and self.held_text:
             yield TextPiece(self.held_text)
 
-    def _add_native_call(self, piece: CallPiece) -> None:
-        from ollm.providers.text_calls.repair import repair_arguments
 
-        arguments = piece.arguments if isinstance(piece.arguments, dict) else repair_arguments(piece.arguments)
-        self.native.append(CallPiece(piece.name, arguments, piece.id))
+def _repair_call(piece: CallPiece) -> CallPiece:
+    if isinstance(piece.arguments, dict):
+        return piece
+    from ollm.providers.text_calls.repair import repair_arguments
+
+    return CallPiece(piece.name, repair_arguments(piece.arguments), piece.id)
 
 
 MAX_CALL_TOKENS = 1024  # A model that writes a longer call has lost its way.

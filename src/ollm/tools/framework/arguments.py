@@ -130,7 +130,7 @@ def _parse_tolerantly(tool: Any, arguments: Any) -> Any:
     if given is None:
         given = {}
     if not isinstance(given, dict):
-        raise _make_failure(tool.name, ["the arguments must be a JSON object."])
+        raise _make_failure(tool.name, ["the arguments must be a JSON object, single and complete."])
     schema = build_parameters(tool)
     named = tool.reshape(_apply_aliases(given, tool.aliases, schema["properties"]))
     shaped = given if tool.strict else _coerce_value(named, schema)
