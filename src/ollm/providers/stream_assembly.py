@@ -108,7 +108,9 @@ class StreamAssembler:
         return pieces
 
     def finish(self) -> list[AnyPiece]:
-        end = FinishPiece(self._reason or "unknown", self._usage, self._counts_reuse, "", 0, self._read_seconds, self._truncated)
+        end = FinishPiece(
+            self._reason or "unknown", self._usage, self._counts_reuse, "", 0, self._read_seconds, self._truncated
+        )
         thought = [ThinkingPiece("", "reasoning", join_details(self._details))] if self._details else []
         return [*thought, *(call.build_piece() for call in self._calls), end]
 
