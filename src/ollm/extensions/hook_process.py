@@ -200,21 +200,16 @@ def build_claude_fields(
             result = call.get("result") or {}
             text = str(result.get("llmContent") or result.get("llm_content") or "")[:MAX_TEXT_CHARACTERS]
             fields["tool_response"] = {"success": call.get("status") == "ok", "content": text, "stdout": text}
-        case "before-turn":
-            fields["prompt"] = data["text"]
-        case "after-turn":
-            fields["stop_hook_active"] = False
-        case "session-start":
-            fields["source"] = "resume" if data.get("resumed") else "startup"
-        case "session-end":
-            fields["reason"] = "other"
-        case "before-compression":
-            fields |= {"trigger": "auto", "custom_instructions": ""}
-        case "notification":
-            fields["message"] = str(data.get("notification", {}).get("type", ""))
-        case _:
-            pass
-    return fields
+    notified = data.get("notification") if event == "notification" else None
+    more: dict[str, dict[str, Any]] = {
+        "before-turn": {"prompt": data.get("text")},
+        "after-turn": {"stop_hook_active": False},
+        "session-start": {"source": "resume" if data.get("resumed") else "startup"},
+        "session-end": {"reason": "other"},
+        "before-compression": {"trigger": "auto", "custom_instructions": ""},
+        "notification": {"message": str((notified or {}).get("type", ""))},
+    }
+    return fields | more.get(event, {})
 
 
 def _build_tool_fields(tool: str, arguments: Mapping[str, Any], workspace: str) -> dict[str, Any]:

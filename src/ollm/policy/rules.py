@@ -255,22 +255,19 @@ def _list_path_forms(param: str, item: Any, boundary: Boundary, *, allows: bool)
     return [relative, plain] if allows else [item, relative, plain]
 
 
+_COMPARISONS: dict[str, Callable[[str, str], bool]] = {
+    "contains": lambda item, value: value in item,
+    "startsWith": lambda item, value: item.startswith(value),
+    "matches": lambda item, value: compile_pattern(value).search(item) is not None,
+    "program": lambda item, value: item == value,
+}
+
+
 def _compare(operator: str, item: Any, value: Any) -> bool:
     if operator == "equals":
-        return bool(item == value) or (not isinstance(item, str) and _format_value(item) == str(value))
-    if not isinstance(item, str):
-        return False
-    if operator == "contains":
-        return value in item
-    if operator == "startsWith":
-        return item.startswith(value)
-    if operator == "matches":
-        return compile_pattern(value).search(item) is not None
-    return operator == "program" and item == value
-
-
-def _format_value(item: Any) -> str:
-    return str(item).lower() if isinstance(item, bool) else str(item)
+        written = str(item).lower() if isinstance(item, bool) else str(item)
+        return bool(item == value) or (not isinstance(item, str) and written == str(value))
+    return isinstance(item, str) and operator in _COMPARISONS and _COMPARISONS[operator](item, value)
 
 
 def is_under(item: str, directory: str, boundary: Boundary, *, allows: bool, base: Path | None = None) -> bool:

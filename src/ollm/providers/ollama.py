@@ -112,20 +112,19 @@ class Ollama(ServerProvider):
 
 
 def build_chat_body(request: ChatRequest) -> JsonObject:
-    options: JsonObject = {"num_ctx": request.window}
-    if request.max_tokens is not None:
-        options["num_predict"] = request.max_tokens
-    if request.temperature is not None:
-        options["temperature"] = request.temperature
+    options = {"num_ctx": request.window, "num_predict": request.max_tokens, "temperature": request.temperature}
     messages = list(request.messages) if request.verbatim else merge_user_messages(request.messages)
     if request.settings:
         messages = request_settings.add_thinking_word(messages, request.settings)
-    body: JsonObject = {"model": request.model, "messages": build_messages(messages), "stream": True}
-    if request.tools:
-        body["tools"] = build_functions(request.tools)
-    if request.response_schema is not None:
-        body["format"] = request.response_schema
-    body["options"] = options
+    body: JsonObject = {
+        "model": request.model,
+        "messages": build_messages(messages),
+        "stream": True,
+        "tools": build_functions(request.tools) or None,
+        "format": request.response_schema,
+        "options": {name: value for name, value in options.items() if value is not None},
+    }
+    body = {name: value for name, value in body.items() if value is not None}
     return request_settings.add_ollama_fields(body, request.settings) if request.settings else body
 
 
@@ -138,19 +137,17 @@ def build_message(message: PromptMessage, given: Mapping[str, str]) -> JsonObjec
     """Build a message. Older servers give calls no ids, and get none."""
     body: JsonObject = {"role": message.role, "content": message.content}
     write_thinking(message, body)
-    if message.images:
-        body["images"] = [image.data for image in message.images]
-    if message.calls:
-        body["tool_calls"] = [
+    more = {
+        "images": [image.data for image in message.images],
+        "tool_calls": [
             {"function": {"name": call.name, "arguments": call.arguments}}
             | ({"id": call.wire_id} if call.wire_id else {})
             for call in message.calls
-        ]
-    if message.role == "tool" and message.tool_name:
-        body["tool_name"] = message.tool_name
-    if message.call_id and message.call_id in given:
-        body["tool_call_id"] = given[message.call_id]
-    return body
+        ],
+        "tool_name": message.role == "tool" and message.tool_name,
+        "tool_call_id": given.get(message.call_id or ""),
+    }
+    return body | {name: value for name, value in more.items() if value}
 
 
 def read_pieces(value: dict[str, Any]) -> list[AnyPiece]:

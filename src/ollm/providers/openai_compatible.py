@@ -328,13 +328,11 @@ def build_chat_body(
         "messages": encode(messages) if encode else [build_message(message, ids) for message in messages],
         "stream": True,
         "stream_options": {"include_usage": True},
+        "tools": build_functions(request.tools) or None,
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
     }
-    if request.tools:
-        body["tools"] = build_functions(request.tools)
-    if request.max_tokens is not None:
-        body["max_tokens"] = request.max_tokens
-    if request.temperature is not None:
-        body["temperature"] = request.temperature
+    body = {name: value for name, value in body.items() if value is not None}
     if request.response_schema is not None:
         schema = {"name": "answer", "strict": True, "schema": request.response_schema}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}

@@ -74,16 +74,19 @@ class Shell(Tool[BackgroundJobs], frozen=True):
     why: Annotated[Text | None, Meta(description="Why it must run outside.")] = None
 
     def __post_init__(self) -> None:
-        if (self.command is None) == (self.id is None):
-            raise ValueError("give either `command` or the `id` of a background command")
-        if self.action is not None and self.id is None:
-            raise ValueError("`action` goes with the `id` of a background command")
-        if self.command is not None and ("\0" in self.command or not self.command.strip()):
-            raise ValueError("`command` is empty or contains a NUL character")
-        if self.command is not None and len(self.command.encode("utf-8", "replace")) > MAX_COMMAND_BYTES:
-            raise ValueError(f"`command` is longer than {MAX_COMMAND_BYTES:,} bytes; write a script and run that")
-        if any(math.isnan(limit) for limit in (self.timeout or 1, self.idle_timeout or 1)):
-            raise ValueError("`timeout` and `idleTimeout` are numbers of seconds")
+        command, limits = self.command, (self.timeout or 1, self.idle_timeout or 1)
+        empty = command is not None and ("\0" in command or not command.strip())
+        size = len((command or "").encode("utf-8", "replace"))
+        faults = {
+            "give either `command` or the `id` of a background command": (command is None) == (self.id is None),
+            "`action` goes with the `id` of a background command": self.action is not None and self.id is None,
+            "`command` is empty or contains a NUL character": empty,
+            f"`command` is longer than {MAX_COMMAND_BYTES:,} bytes; write a script and run that": size
+            > MAX_COMMAND_BYTES,
+            "`timeout` and `idleTimeout` are numbers of seconds": any(map(math.isnan, limits)),
+        }
+        if found := next((fault for fault, holds in faults.items() if holds), ""):
+            raise ValueError(found)
 
     def summary(self) -> str:
         if self.id is not None:

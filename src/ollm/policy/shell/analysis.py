@@ -237,15 +237,15 @@ def _check_size(text: str, place: _ScriptContext) -> str:
     return "it is nested too deeply" if place.depth > _MAX_DEPTH else ""
 
 
-def _remark_on_program(word: ShellWord, functions: set[str]) -> Iterable[str]:
-    if not word.static or word.glob or word.braces or word.variable:
-        yield "the program is computed at run time"
-    if not word.text.isascii():
-        yield f"{word.text} looks like another name or is not plain text"
-    if word.text in functions:
-        yield f"{word.text} {_DEFINED_REMARK}"
-    if not word.text and word.static:
-        yield "it runs a program without a name"
+def _remark_on_program(word: ShellWord, functions: set[str]) -> list[str]:
+    computed = not word.static or word.glob or word.braces or word.variable
+    remarks = {
+        "the program is computed at run time": computed,
+        f"{word.text} looks like another name or is not plain text": not word.text.isascii(),
+        f"{word.text} {_DEFINED_REMARK}": word.text in functions,
+        "it runs a program without a name": not word.text and word.static,
+    }
+    return [remark for remark, holds in remarks.items() if holds]
 
 
 def _remark_on_settings(program: Program, words: tuple[ShellWord, ...]) -> list[str]:

@@ -42,16 +42,15 @@ def is_literal_arithmetic(expression: object) -> bool:
 
 def find_evaluated(node: Node) -> list[str]:
     """Return remarks on parts of an expansion that bash evaluates at run time: subscript, slice or indirection."""
-    found: list[str] = []
     index: Any = node.get("Index")
     listed = index is not None and _get_literal(index) in ("@", "*")
-    if index is not None and not listed and not is_literal_arithmetic(index):
-        found.append("a subscript in it is evaluated when it runs")
-    if not is_literal_arithmetic(node.get("Slice")):
-        found.append("a part of a value is cut out by what is only known when it runs")
-    if node.get("Excl") and not node.get("Names") and not listed:
-        found.append("which variable it reads is only known when it runs")
-    return found
+    computed = index is not None and not listed and not is_literal_arithmetic(index)
+    remarks = {
+        "a subscript in it is evaluated when it runs": computed,
+        "a part of a value is cut out by what is only known when it runs": not is_literal_arithmetic(node.get("Slice")),
+        "which variable it reads is only known when it runs": node.get("Excl") and not node.get("Names") and not listed,
+    }
+    return [remark for remark, holds in remarks.items() if holds]
 
 
 _ASSIGNING = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"})
