@@ -397,9 +397,10 @@ class Hub:
             await held.close()
 
     async def drain(self, seconds: float) -> None:
-        """Give running turns `seconds` to end, then close everything."""
+        """Give running turns `seconds` to end, except those that wait for an answer: nobody can give one any more. Then
+        close everything."""
         self.closing = True
-        turns = [held.turn for held in self._held.values() if held.turn is not None and held.running]
+        turns = [held.turn for held in self._held.values() if held.turn and held.running and not held.open_questions]
         if turns:
             await asyncio.wait(turns, timeout=seconds)
         self._feed.close()
