@@ -26,7 +26,6 @@ from ollm.runtime.base import (
     get_recap_end,
 )
 from ollm.runtime.mentions import describe_missing, find_mentions, locate, looks_like_path, suggest_neighbour
-from ollm.runtime.parts import TodoOwner
 from ollm.runtime.turn_calls import StreamedAnswer
 
 
@@ -76,19 +75,6 @@ def test_the_request_is_the_first_of_the_user_and_the_answer_the_last_text_of_th
 
     assert made.request is not None
     assert (made.request.text, made.answer) == ("one", "last")
-
-
-def test_todos_of_before_the_first_message_go_over_to_the_session_once() -> None:
-    session: list[str] = []
-    moved: list[tuple[str, str]] = []
-    owner = TodoOwner(lambda: session[0] if session else None, lambda old, new: moved.append((old, new)))
-    draft = owner.get()
-    assert owner.get() == draft
-    assert moved == []
-    session.append("s1")
-
-    assert (owner.get(), owner.get()) == ("s1", "s1")
-    assert moved == [(draft, "s1")]
 
 
 class Heard:

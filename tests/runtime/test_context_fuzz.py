@@ -188,7 +188,7 @@ class Context(RuleBasedStateMachine):
         entries, window = self.prompt.entries, self.prompt.model.window
         self._open(window)
         self.prompt.entries = entries
-        self.prompt.restore(kept, lambda: dict(self.said), cause="resume")
+        self.prompt.restore(kept, cause="resume")
         self._look_at_the_front()
 
     def _look_at_the_front(self) -> None:

@@ -274,6 +274,7 @@ class ConversationScope:
         self.add_skills(model.window)
         prompt = Prompt(prompt_model, self.process.settings, counter, self.storage.entries, goals=self.storage.goals)
         prompt.meter.set_shown_thinking(model.facts.shown_thinking)
+        prompt.load_words = self.storage.session.load_user_messages
         return prompt
 
     def build_compactor(self, prompt: Prompt, roles: Lazy[RoleModels] | None = None) -> Compactor:

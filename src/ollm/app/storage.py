@@ -16,7 +16,6 @@ from ollm.domain.events import Notice
 from ollm.domain.lazy import LateObject
 from ollm.runtime.base import EventStream
 from ollm.runtime.changes import pause_plan
-from ollm.runtime.parts import TodoOwner
 from ollm.runtime.resume.workspace_record import read_saved_context
 from ollm.runtime.session import OpenSession
 from ollm.services.context_manager import ContextManager
@@ -95,7 +94,7 @@ class Storage:
         """Workspace memory with the todos of this session, or with unowned todos if there is no session."""
         notes = self.scope.notes
         if self.has_session:
-            notes.get_todo_owner = TodoOwner(lambda: self.session.id, notes.reassign_todos).get
+            notes.get_todo_owner = lambda: self.session.id or self.session.draft_id
         return notes
 
     def report_problem(self, text: str) -> None:
@@ -275,7 +274,6 @@ def _find_source(storage: Storage, resumed: LoadedSession) -> ResumeSource:
     return ResumeSource(
         session=session,
         load=storage.session.load,
-        words=storage.session.load_user_messages,
         record=storage.scope.context.get_record(session, load),
         kept=read_saved_context(storage.scope.database.load_context(session.session_id)),
         snapshot=lambda name: read_context(storage.snapshot_files.load(name)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from ollm.domain.clock import Clock, make_id, monotonic, now
+from ollm.domain.clock import Clock, monotonic, now
 from ollm.domain.context import ActiveContext, Approval, ModeName, Usage
 from ollm.domain.lazy import Lazy
 from ollm.domain.session import Agent, ChatSession, PlanState, PlanStep, TaskReport, TaskRequest
@@ -64,26 +64,6 @@ class ConversationState(msgspec.Struct, kw_only=True):
     async def sees(self) -> bool:
         """Return True if the current model supports images. May query its server."""
         return await self.model.supports_images()
-
-
-class TodoOwner:
-    """The owner of a conversation's todos: its session. Todos from before the first message move to it."""
-
-    def __init__(self, get_session_id: Callable[[], str | None], reassign: Callable[[str, str], None]) -> None:
-        self._get_session_id = get_session_id
-        self._reassign = reassign
-        self._draft = make_id()
-        self._drafted = False
-
-    def get(self) -> str:
-        session_id = self._get_session_id()
-        if session_id is None:
-            self._drafted = True
-            return self._draft
-        if self._drafted:
-            self._drafted = False
-            self._reassign(self._draft, session_id)
-        return session_id
 
 
 class Plan:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ollm.domain.clock import Clock, format_stamp
+from ollm.domain.clock import Clock, format_stamp, make_id
 from ollm.domain.context import CompressionRecord
 from ollm.domain.errors import NotFoundError
 from ollm.domain.messages import AnyPart, Message, Role, TextPart, ThinkingPart, ToolCall, ToolCallPart
@@ -65,6 +65,7 @@ class OpenSession:
         parent: ParentCall | None = None,
     ) -> None:
         self.id: str | None = None
+        self.draft_id = make_id()  # Todos that come before the first message belong to it.
         self.title = self.draft_title = ""  # the draft is made of the first message
         self.calls: dict[str, ToolCallRecord] = {}
         self.messages: list[Message] = []
@@ -90,6 +91,7 @@ class OpenSession:
             origin=self.origin,
             context_window=model.window,
             parent=self._parent,
+            session_id=self.draft_id,
         )
         if self.title:
             await self.rename(self.title)
@@ -175,7 +177,7 @@ class OpenSession:
 
     def load_user_messages(self) -> dict[int, str]:
         """Load the user's messages in full, by number."""
-        return self.service.read_user_words(self.require_id())
+        return self.service.read_user_words(self.id) if self.id else {}
 
     def load_page(self, before: int | None, limit: int) -> list[dict[str, Any]]:
         """Load a page of the archive, oldest first, as plain JSON. Return [] before the session exists."""

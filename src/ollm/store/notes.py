@@ -92,10 +92,6 @@ class NoteStore:
                 rows = [(text, "done" if done else "open", owner) for text, done in todos]
                 connection.executemany("INSERT INTO todos (text, status, session_id) VALUES (?, ?, ?)", rows)
 
-    def reassign_todos(self, before: str, after: str) -> None:
-        with self._database.begin_write() as connection:
-            connection.execute("UPDATE todos SET session_id = ? WHERE session_id = ?", (after, before))
-
     def close(self) -> None:
         if self._opened is not None:
             self._opened.close()

@@ -44,7 +44,7 @@ async def test_an_edit_is_undone_at_once_and_made_again(talking: Talking) -> Non
 
 
 async def test_a_plan_is_shown_paused_and_resumed(talking: Talking) -> None:
-    async with talking() as talk:
+    async with talking(["Yes."]) as talk:
         assert (await talk.run("/plan")).text == "No plan yet; the model creates one as a todo list."
         for step in ("one", "two", "three"):
             added = (await talk.run(f"/todos add {step}")).data
@@ -56,6 +56,8 @@ async def test_a_plan_is_shown_paused_and_resumed(talking: Talking) -> None:
             await talk.run("/plan stop")
         left = (await talk.run(f"/todos remove {added[0]['id']}")).data
         assert [todo["text"] for todo in left] == ["two", "three"]
+        await talk.say("hello")
+        assert [todo["text"] for todo in (await talk.run("/todos")).data] == ["two", "three"]
         for wrong in ("/todos add", "/todos done", "/todos nonsense"):
             with pytest.raises(UsageError, match="Usage: /todos"):
                 await talk.run(wrong)

@@ -31,7 +31,7 @@ from ollm.runtime.prompt.compaction import (
 )
 from ollm.runtime.prompt.messages import MESSAGE_TOO_LONG
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
-from ollm.runtime.resume.resume import collect_user_messages, rebuild_context
+from ollm.runtime.resume.resume import rebuild_context
 from ollm.services.budget import compute_working_trigger
 from ollm.services.chat_compression.compression_state import CompressionOptions
 from ollm.services.chat_compression.service import ChatCompressionService
@@ -135,7 +135,7 @@ async def test_the_archive_is_whole_whatever_was_compressed_and_the_context_can_
         message.id for message in session.messages
     }
     other = await house.begin()
-    other.restore(again, lambda: collect_user_messages(session))
+    other.restore(again)
     await house.compactor.compact_if_needed(other, house.events.append, house.summarise)
     assert other.used_tokens <= other.compute_budget().limit
     assert other.build_request_messages()[0].content == other.get_system_prompt()

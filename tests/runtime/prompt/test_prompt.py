@@ -343,16 +343,6 @@ async def test_after_a_compression_goals_are_told_by_their_record_alone() -> Non
     assert not talk.prompt.goals_told
 
 
-def test_the_user_s_words_of_before_come_from_where_the_context_was_kept() -> None:
-    prompt = Talk().prompt
-    prompt.restore(ActiveContext(), lambda: {1: "Hello"})
-    prompt.add_message(Message(role="user", parts=(TextPart("Again"),), timestamp="", id=2), {})
-    assert prompt.capture_state().user_messages == {1: "Hello", 2: "Again"}
-    prompt.restore(ActiveContext())
-
-    assert prompt.capture_state().user_messages == {1: "Hello", 2: "Again"}
-
-
 def refusal(**told: Any) -> PromptTooLongError:
     return PromptTooLongError("Too long.", **told)
 

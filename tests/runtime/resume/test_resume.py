@@ -148,7 +148,6 @@ def make_source(before: Talk, count: int, kept: SavedContext | None, **metadata:
     return ResumeSource(
         session=msgspec.structs.replace(whole, messages=said[-2:]),
         load=lambda: whole,
-        words=lambda: {1: "text 1"},
         record=ChatSession(
             session_id="s",
             title="",

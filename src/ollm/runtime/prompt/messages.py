@@ -279,23 +279,3 @@ class MessageHistory:
         asked = max((at for at, message in enumerate(self.messages) if message.role == "user"), default=0)
         units = sum(map(self._counter.count_message_units, self.messages)) - sum(thoughts)
         self._meter.restart(units, doubt, (sum(thoughts[:asked]), sum(thoughts[asked:])))
-
-
-LoadUserMessages = Callable[[], Mapping[int, str]]
-
-
-class UserMessages:
-    """The user's messages. Those from before a resume are read from the archive on first use."""
-
-    def __init__(self, earlier: LoadUserMessages | None = None) -> None:
-        self._earlier = earlier
-        self._said: dict[int, str] = {}
-
-    def add_message(self, number: int, text: str) -> None:
-        self._said[number] = text
-
-    def load_all(self) -> dict[int, str]:
-        if self._earlier:
-            self._said = {**self._earlier(), **self._said}
-            self._earlier = None
-        return dict(self._said)

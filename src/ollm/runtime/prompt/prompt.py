@@ -28,7 +28,7 @@ from ollm.domain.events import ContextUsage, Event, Notice, PromptTruncated
 from ollm.domain.messages import Message, PromptMessage, group_messages
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolCallRecord, ToolSchema
-from ollm.runtime.prompt.messages import LoadUserMessages, MessageHistory, UserMessages, adapt_message
+from ollm.runtime.prompt.messages import MessageHistory, adapt_message
 from ollm.runtime.prompt.prefix import PrefixLedger, PromptPrefix, RequestBuilder, ToolChoice
 from ollm.runtime.prompt.token_meter import Meter
 from ollm.services import budget as rules
@@ -42,6 +42,7 @@ __all__ = ["Prompt", "PromptModel"]
 MIN_WINDOW_TOKENS = 512
 LONG_PROMPT_SHARE = 0.6  # of the window: a longer prompt may be refused for its length, whatever a server says
 Emit = Callable[[Event], None]
+LoadUserMessages = Callable[[], Mapping[int, str]]  # all that the user said in the session, in full, by number
 MAX_FULL_TRACES = 5
 MAX_SHORT_CHARS = 200
 MAX_TRACES = 100
@@ -71,7 +72,7 @@ class Prompt:
         self._context = ActiveContext(mode=model.mode)
         self._history = MessageHistory(counter, self.meter, self._warn, self._adapt_message)
         self._prefix = PromptPrefix(counter, entries, self._warn_once)
-        self._words = UserMessages()
+        self.load_words: LoadUserMessages = dict
         self._told_goals = self.goals.stack  # as the model heard of them
         self.just_compressed = False  # in this turn
         self.window_learnt = False  # the server serves less than it said: worth keeping for the next process
@@ -188,7 +189,6 @@ class Prompt:
         return adapt_message(message, self.model) if message.role == "assistant" else message
 
     def _begin_turn(self, message: Message) -> None:
-        self._words.add_message(message.id, message.text)
         self._request, self.just_compressed = message.id, False
         self.meter.begin_turn()
         if self.model.replay == "turn" and self._history.drop_answered_thinking():
@@ -330,10 +330,8 @@ class Prompt:
     def get_active_context(self) -> ActiveContext:
         return msgspec.structs.replace(self._context, messages=tuple(self._history.messages), goals=self.goals.stack)
 
-    def restore(self, context: ActiveContext, words: LoadUserMessages | None = None, cause: str = "restore") -> None:
-        """Restore a saved context exactly. `words` loads the session's user messages when they are needed."""
-        if words is not None:
-            self._words = UserMessages(words)
+    def restore(self, context: ActiveContext, cause: str = "restore") -> None:
+        """Restore a saved context exactly."""
         self.goals.stack = context.goals
         self._told_goals = self.goals.stack
         self._context = context
@@ -351,7 +349,7 @@ class Prompt:
             window=self.model.window,
             token_count=self.used_tokens,
             context=self.get_active_context(),
-            user_messages=self._words.load_all(),
+            user_messages=dict(self.load_words()),
             archive_tokens=max(
                 self.used_tokens, self.counter.convert_to_tokens(self.meter.prefix_units + self._history.units)
             ),

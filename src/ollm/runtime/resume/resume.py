@@ -139,14 +139,12 @@ RESUME_OUTRO = "Continue from here; look up older messages with recall when you 
 
 
 class ResumeSource(Data, frozen=True):
-    """The data for resuming a session: at least its newest messages, `load` for all of it, and `words` for all messages
-    of the user.
+    """The data for resuming a session: at least its newest messages, and `load` for all of it.
 
     `snapshot` loads the context of a restored snapshot."""
 
     session: Session
     load: Callable[[], Session]
-    words: Callable[[], dict[int, str]]
     record: ChatSession
     kept: SavedContext | None
     snapshot: LoadSnapshot
@@ -162,12 +160,12 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
     forked = kept is None and bool(session.metadata.parent)  # and not resumed yet
     if full or forked or ends_with_step_back(session) or _is_far_behind(prompt, session, kept):
         whole = keep_newest_messages(prompt, rebuild_context(source.load(), snapshot))
-        prompt.restore(msgspec.structs.replace(whole, mode=prompt.mode), source.words, cause="resume")
+        prompt.restore(msgspec.structs.replace(whole, mode=prompt.mode), cause="resume")
     else:
         context, why = check_saved_context(prompt, kept)
         recent = tuple(from_records(record.recent_messages))  # older ones are missing, so it counts as compacted
         seed = ActiveContext(messages=recent, mode=prompt.mode, folded=True)
-        prompt.restore(context or seed, source.words, cause="resume")
+        prompt.restore(context or seed, cause="resume")
         how = EXACTLY if context else f"Resumed from a summary and recent messages: {why}."
         if context and kept:
             prompt.snapshot_armed = kept.armed
@@ -223,7 +221,8 @@ def fill_prompt_for_viewing(
     context = None if stale else check_saved_context(prompt, kept)[0]
     whole = keep_newest_messages(prompt, rebuild_context(session, snapshot))
     rest = msgspec.structs.replace(whole, mode=prompt.mode)
-    prompt.restore(context or rest, lambda: collect_user_messages(session))
+    prompt.load_words = lambda: collect_user_messages(session)
+    prompt.restore(context or rest)
     if context and kept:
         add_newer_messages(prompt, session, kept.last_number)
 

@@ -173,10 +173,11 @@ class ChatRecordingService:
         origin: str | None = None,
         context_window: int | None = None,
         parent: ParentCall | None = None,
+        session_id: str = "",
     ) -> str:
         """Start a session. Its file exists when this returns. The oldest sessions over the limit are removed when its
         first turn ends, so that no request waits for that."""
-        session_id, at = self._make_id(), format_stamp(self._clock())
+        session_id, at = session_id or self._make_id(), format_stamp(self._clock())
         metadata = SessionMetadata(
             workspace=workspace, origin=origin, context_window=context_window, parent=parent or msgspec.UNSET
         )
