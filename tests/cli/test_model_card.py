@@ -152,6 +152,52 @@ async def test_a_retry_for_a_schema_teaches_no_smaller_window(tmp_path: Path) ->
     assert runner.server.chats[-1]["max_tokens"] >= windows[0]
 
 
+MARKED = b'data: {"choices": [{"delta": {"content": "Hm."}, "finish_reason": "stop"}], "truncated": true, "usage": {"prompt_tokens": %d}}\n\ndata: [DONE]\n\n'
+
+
+def refuse(words: str) -> Answer:
+    return Answer(status=400, body={"error": {"message": words, "code": 400}})
+
+
+def mark_cut(count: int) -> Answer:
+    return Answer(
+        raw=b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" + MARKED % count
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "learnt"),
+    [
+        (refuse("This model's maximum context length is 2048 tokens, your prompt has 2300 tokens."), 2048),
+        (refuse("This model's maximum context length is 17 tokens."), None),
+        (refuse("The maximum context length is 1000000000, you requested 1043."), None),
+        (refuse("The maximum context length is 131072 tokens, you sent 1043."), None),
+        (refuse("context length exceeded: rate limit 60"), None),
+        (mark_cut(1200), 1200),
+        (mark_cut(500), None),
+        (mark_cut(5000), None),
+    ],
+)
+async def test_only_a_limit_that_the_server_says_and_that_fits_what_was_sent_is_learnt(
+    tmp_path: Path, said: Answer, learnt: int | None
+) -> None:
+    async with running(tmp_path, [said], kind="vllm", window=32768) as runner:
+        first = await runner.run("-p", "word " * 1500)
+        runner.server.script = ["Hello."]
+        again = await runner.run("-p", "hi")
+        kept = read_facts(runner).get("servedWindow")
+        runner.server.window = 65536
+        await runner.run("-p", "hi")
+        runner.server.window = 32768
+        back = await runner.run("-p", "hi")
+        set_one = await runner.run("-p", "hi", OLLM_CONTEXT_WINDOW="16384")
+
+    assert kept == learnt, first.err
+    assert (f"serves {learnt or 0:,} tokens" in again.err) is bool(learnt)
+    assert "5,000 of" not in first.err
+    assert "The server serves" not in back.err + set_one.err
+
+
 async def test_each_fact_has_its_source_and_date_and_is_forgotten_by_name(tmp_path: Path) -> None:
     async with running(tmp_path, ["Hello.", "Hello."], kind="vllm", window=8192) as runner:
         learnt = {"takes_tools": {"source": "error", "at": format_stamp(now() - timedelta(days=2))}}

@@ -191,6 +191,19 @@ async def test_one_that_never_says_what_it_takes_is_asked_three_times(talking: T
     assert [text.endswith("Compacting to fit.") for text in tell_notices(events)] == [True, True]
 
 
+async def test_a_server_that_was_restarted_with_less_teaches_nothing_about_the_next_one(talking: Talking) -> None:
+    async with talking(served={"kind": "llama.cpp", "window": 8192}) as talk:
+        talk.server.script = [Answer(status=400, body={"error": {**REFUSED["error"], "n_ctx": 1024}}), "Hello."]
+        talk.server.window = 1024
+        await talk.say(LONG * 8)
+        status = await talk.run("/status")
+        talk.server.window, talk.server.script = 8192, ["Hello."]
+
+    (facts,) = json.loads((talk.home / "model-facts.json").read_text()).values()
+    assert facts.get("servedWindow") is None
+    assert "(window 1,024)" in status.text
+
+
 async def test_a_short_prompt_that_is_refused_for_no_known_reason_is_not_sent_again(talking: Talking) -> None:
     async with talking([Answer(status=400, body=UNKNOWN)]) as talk:
         events = await talk.say("hello")

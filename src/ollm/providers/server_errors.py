@@ -209,6 +209,7 @@ def read_overflow_numbers(text: str) -> dict[str, Any]:
     if len(searched) < len(text):
         searched = searched.rstrip("0123456789,_")  # a number that was cut in two says nothing
     window, _ = _find_number(WINDOW_PATTERNS, searched)
+    window = window if window >= MIN_WINDOW_TOKENS else 0
     prompt, at_least = _find_number(PROMPT_PATTERNS, searched)
     answer, _ = _find_number(ANSWER_PATTERNS, searched)
     if not answer and not (window and prompt):

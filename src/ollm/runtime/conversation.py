@@ -173,7 +173,7 @@ class LocalConversation:
             model=parts.state.model.name,
             provider=parts.state.model.provider.name,
             base_url=parts.state.model.provider.base_url,
-            window=parts.state.model.window,
+            window=budget.window,
             mode=parts.prompt.mode,
             approval=get_approval(parts),
             workspace=str(parts.workspace),

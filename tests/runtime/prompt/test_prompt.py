@@ -370,7 +370,7 @@ def test_a_refusal_teaches_what_it_says(error: PromptTooLongError, window: int) 
 
     exact = error.prompt_tokens if not error.prompt_at_least else 0
     assert talk.prompt.model.window == window
-    assert talk.prompt.window_learnt is (window != 4096 and bool(error.window))
+    assert talk.prompt.window_learnt is (window == 2000)
     assert talk.counter.samples == bool(exact)
     if window == 4096:
         assert talk.prompt.used_tokens == (exact or int(before * 1.15) + 1)

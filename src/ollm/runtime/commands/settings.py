@@ -167,7 +167,10 @@ async def show_status(conversation: ConversationParts, arguments: str) -> Comman
     session_id = conversation.session.id
     rows = [
         ("model", f"{name_model(now.name)} at {now.provider.base_url}"),
-        ("context", f"{usage.used:,} of {conversation.prompt.compute_budget().limit:,} tokens (window {now.window:,})"),
+        (
+            "context",
+            f"{usage.used:,} of {conversation.prompt.compute_budget().limit:,} tokens (window {usage.window:,})",
+        ),
         ("mode", conversation.prompt.mode),
         ("approval", conversation.policy.get().approval),
         ("session", session_id[:8] if session_id else "not started"),

@@ -54,23 +54,24 @@ class ModelChooser:
         try:
             if wanted.context_window is None:
                 choice = replace(choice, model=await choice.provider.prepare(choice.model, announce))
-            facts = self._known.get(make_facts_key(choice.provider.name, choice.provider.base_url, choice.model))
-            said, why = await choose_window(choice.provider, choice.model, wanted, facts.window, held)
+            filed = self._known.get(make_facts_key(choice.provider.name, choice.provider.base_url, choice.model))
+            said, why = await choose_window(choice.provider, choice.model, wanted, filed.window, held)
         except BaseException:
             await choice.provider.close()
             raise
-        if (info := getattr(choice.provider, "described", None)) and facts.server_mark not in (None, info.mark):
-            facts = facts.forget_server()  # other weights, template, window or build than when it was learnt
+        facts = drop_stale(filed, choice.provider, said if wanted.context_window is None else None)
+        stale = filed.list_changes(facts)
         facts = await self._choose_call_form(choice, facts, wanted)
         extend_timeout(choice.provider, said, facts, wanted)
         facts = facts.forget_server() if anew else facts
         facts = await self._compare_set_window(choice, facts, wanted.context_window)
         size, less = said, facts.served_window if facts.said_window == said else None
-        is_servers = getattr(facts.learnt.get("said_window"), "source", "") == "server"
+        is_servers = getattr(facts.learnt.get("served_window"), "source", "") == "server"
         if less and less < said and (is_servers or wanted.context_window is None):
             size, why = less, f"learnt: the server serves no more, though {said} was said"
         model = Model(choice.provider, choice.model, size, facts, why=f"Server: {choice.why}. Context window: {why}.")
         model.said_window, model.price = said, wanted.price
+        model.known = replace(facts, **stale)  # so that the next change also removes it from the file
         model.join_queue(self._queues, wanted.parallel)
         if self._settings.models:
             from ollm.providers.request_settings import find_model_settings
@@ -112,6 +113,15 @@ class ModelChooser:
             self._known.update(facts.key, found, dict.fromkeys(found, "server"))
         form = first if facts.call_form == "unknown" else facts.call_form
         return replace(facts, call_form=form, first_form=first, parameters=parameters)
+
+
+def drop_stale(facts: ModelFacts, provider: Provider, said: int | None) -> ModelFacts:
+    """Drop what was learnt of a server with other weights, template or build, or with another window than `said`."""
+    info = getattr(provider, "described", None)
+    if info and facts.server_mark not in (None, info.mark):
+        return facts.forget_server()
+    same = said in (None, facts.said_window) or getattr(provider, "is_silent", False)
+    return facts if same else facts.reset(("served_window", "said_window"))
 
 
 def extend_timeout(provider: Provider, window: int, facts: ModelFacts, wanted: ProviderSettings) -> None:

@@ -143,9 +143,15 @@ class Model:
         read = (usage.prompt_tokens - reused) * price.prompt + reused * again
         return (read + usage.completion_tokens * price.completion) / 1e6
 
-    def set_served_window(self, window: int) -> None:
-        """Record that the server's window is smaller than reported or configured."""
-        self.facts = replace(self.facts, served_window=window, said_window=self.said_window)
+    async def learn_served_window(self, window: int) -> None:
+        """Record that the server serves less than it says at this moment: it may have been restarted with less."""
+        try:
+            await self.provider.models()
+            said = (await self.provider.describe(self.name)).window or self.said_window
+        except (OllmError, NotImplementedError):  # a provider of an extension need not list models
+            said = self.said_window
+        if window < said:
+            self.facts = replace(self.facts, served_window=window, said_window=said)
 
     def set_token_factor(self, factor: float, samples: int) -> None:
         """Update the token counting factor."""

@@ -90,7 +90,8 @@ class ModelFactsObserver(TurnObserver):
         self._update_token_factor()
         self._state.model.note_shown_thinking(self._prompt.meter.shown_thinking)
         if self._prompt.window_learnt and self._prompt.model.window < self._state.model.window:
-            self._state.model.set_served_window(self._prompt.model.window)
+            self._prompt.window_learnt = False
+            await self._state.model.learn_served_window(self._prompt.model.window)
         if news := self._state.model.pictures.take_news():
             self._emit(Notice(level="warning", text=f"{name_model(self._state.model.name)}: {news}"))
         facts, known = self._state.model.facts, self._state.model.known

@@ -30,7 +30,7 @@ from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolCallRecord, ToolSchema
 from ollm.runtime.prompt.messages import MessageHistory, adapt_message
 from ollm.runtime.prompt.prefix import PrefixLedger, PromptPrefix, RequestBuilder, ToolChoice
-from ollm.runtime.prompt.token_meter import Meter
+from ollm.runtime.prompt.token_meter import PLAUSIBLE_TOKENS_PER_UNIT, Meter
 from ollm.services import budget as rules
 from ollm.services.context_manager import ContextManager
 from ollm.services.goals import GoalKeeper, describe_goals
@@ -235,26 +235,30 @@ class Prompt:
     def observe_usage(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
         """Observe the server's counts of the last request. Return an event if they prove that the prompt was cut: the
         window is then smaller than assumed, and the budget is corrected."""
-        proof = self.meter.observe_usage(usage, exact, said_so=said_so)
+        proof, most = self.meter.observe_usage(usage, exact, said_so=said_so), self.meter.most_read
         if proof is not None and proof.read_tokens:
-            self.learn_window(max(proof.read_tokens, self.meter.most_read, MIN_WINDOW_TOKENS), proved=said_so)
+            self.learn_window(max(proof.read_tokens, most), proved=said_so and proof.read_tokens >= most)
         return proof
 
     def learn_from_rejection(self, error: PromptTooLongError) -> None:
-        """Learn from a refused request: use the server's numbers, as far as it gave them. If only the answer does not
-        fit, a shorter one is requested, based on the count of the prompt."""
-        if error.prompt_tokens and not error.prompt_at_least:
-            self.observe_usage(Usage(prompt_tokens=error.prompt_tokens))
-        guess = 0 if error.prompt_tokens else self.model.window * 3 // 4
-        self.learn_window(error.window or guess, proved=bool(error.window))
-        if error.prompt_at_least or not error.prompt_tokens:
+        """Learn from a refused request: use the server's numbers, as far as it gave them and they fit what was sent. If
+        only the answer does not fit, a shorter one is requested, based on the count of the prompt."""
+        window, counted, most = error.window, error.prompt_tokens, self.meter.most_read
+        if counted > PLAUSIBLE_TOKENS_PER_UNIT[1] * self.used_tokens:
+            window = counted = 0  # The numbers are about something else.
+        if counted and not error.prompt_at_least:
+            self.observe_usage(Usage(prompt_tokens=counted))
+            self.meter.most_read = most
+        self.learn_window(window or (0 if counted else self.model.window * 3 // 4), proved=window > most)
+        if error.prompt_at_least or not counted:
             self.meter.distrust()
 
     def learn_window(self, tokens: int, *, proved: bool) -> None:
-        """Reduce the window to the most tokens the server accepts; 0 if unknown. `proved`: the server said so."""
+        """Reduce the window to the most tokens the server accepts; 0 if unknown. `proved`: the server said so, and
+        accepted no more before."""
         if 0 < tokens < self.model.window:
             self.set_window(max(tokens, MIN_WINDOW_TOKENS))
-            self.window_learnt = proved
+            self.window_learnt = proved and tokens >= MIN_WINDOW_TOKENS
 
     @property
     def is_suspiciously_long(self) -> bool:

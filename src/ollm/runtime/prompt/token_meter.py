@@ -199,7 +199,7 @@ class Meter:
         sent, reported = self._sent, usage.prompt_tokens
         if sent is None:
             return None
-        if said_so or self._proves_truncation(sent, reported, exact):
+        if (said_so and reported < self.total_tokens) or self._proves_truncation(sent, reported, exact):
             return PromptTruncated(sent_tokens=max(exact or 0, self.total_tokens), read_tokens=max(0, reported))
         sent = self._learn_shown_thinking(sent, reported)
         amount = sent.prefix_units + sent.message_units
