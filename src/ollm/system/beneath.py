@@ -27,10 +27,6 @@ class LinkFound(Exception):  # noqa: N818 - not a fault: resolve the path again 
     """A link in a resolved path: the path changed in between, or links form a cycle."""
 
 
-def make_temporary_name() -> str:
-    return f".ollm-{os.urandom(8).hex()}-{os.getpid()}.tmp"
-
-
 @contextmanager
 def open_parent_directory(root: Path, path: Path, *, create: bool = False) -> Iterator[int]:
     """Open the parent directory of `path`, reached from `root` without following a link."""
@@ -120,7 +116,7 @@ def replace_file(root: Path, path: Path, content: bytes, *, overwrite: bool) -> 
             _require_regular(before, path)
             if not overwrite:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-        temporary = make_temporary_name()
+        temporary = f".ollm-{os.urandom(8).hex()}-{os.getpid()}.tmp"
         try:
             _write_new(temporary, name, parent, content, before)
             _move(temporary, name, parent, overwrite=overwrite)

@@ -111,7 +111,7 @@ def measure_bytes(path: Path) -> int:
     """Return the bytes of a file, or of all files below a folder. Links are not followed and count as nothing."""
     walked = () if path.is_symlink() else os.walk(path)
     below = (f"{above}/{name}" for above, _, names in walked for name in names)
-    return sum(map(_measure_file, (path, *below)))
+    return _measure_file(path) + sum(map(_measure_file, below))
 
 
 def _measure_file(path: str | Path) -> int:

@@ -219,7 +219,9 @@ class Boundary(Data, frozen=True):
         reason = judged.read_protection if access == "read" else judged.write_protection if access == "write" else None
         if judged.inside and not reason:
             return judged.resolved
-        approved = self._is_approved(judged.resolved) or (access == "read" and self.is_readable(judged))
+        approved = not self.approved.isdisjoint((judged.resolved, *judged.resolved.parents)) or (
+            access == "read" and self.is_readable(judged)
+        )
         if not judged.inside and not (access == "read" and approved):
             raise ToolFailure("OutsideWorkspace", f"{given} is outside the workspace {self.workspace}.")
         if reason and not approved:
@@ -278,9 +280,6 @@ class Boundary(Data, frozen=True):
         parts = path.parts
         return next((root for root in self.places.roots if parts[: len(root.parts)] == root.parts), None)
 
-    def _is_approved(self, path: Path) -> bool:
-        return any(path == one or one in path.parents for one in self.approved)
-
 
 class KnownDirectories(Data, frozen=True):
     """The directories that protections refer to, all resolved. A root strictly inside the agent's own directory is
@@ -311,17 +310,19 @@ def _explain_name(part: str, path: Path, count: int) -> str | None:
         return f"{part} is protected"
     if plain.startswith(".env") and os.path.lexists(Path(*path.parts[:count])):
         return f"{part} may contain secrets"
-    start_up = plain in SHELL_START_UP_FILES or _is_fish_snippet(plain, path)
+    is_fish = plain == "conf.d" and any(normalize_name(one) == "fish" for one in path.parts)
+    start_up = is_fish or plain in SHELL_START_UP_FILES
     return f"{part} runs when a shell starts" if start_up else None
 
 
 def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:
     """Return why reading an absolute path needs approval, or None. Check the path as given and as resolved."""
-    if not _is_without(".env", str(path)):
+    name = str(path)
+    if not name.isascii() or ".env" in name.lower():
         for part in path.parts:
             if is_environment_file(part):
                 return f"{part} may contain secrets"
-    return explain_login(str(path)) or _explain_private_directory(path, places)
+    return explain_login(name) or _explain_private_directory(path, places)
 
 
 def explain_login(path: str) -> str | None:
@@ -338,15 +339,6 @@ def has_login(file: str) -> bool:
         return _LOGIN.search(read_small_file(file)) is not None
     except OSError:
         return False
-
-
-def _is_without(text: str, path: str) -> bool:
-    """Return True if `text` is certainly not in a path: a fast check that spares splitting most paths."""
-    return path.isascii() and text not in path.lower()
-
-
-def _is_fish_snippet(plain: str, path: Path) -> bool:
-    return plain == "conf.d" and any(normalize_name(part) == "fish" for part in path.parts)
 
 
 def _explain_private_directory(path: Path, places: KnownDirectories) -> str | None:

@@ -130,13 +130,13 @@ def find_hidden_characters(text: str) -> list[str]:
 def render_command(text: str) -> str:
     """Render a command for approval: all of it, with hidden characters written as ⟨U+202E⟩ and long runs of blanks
     folded to ⟨120 blanks⟩."""
-    shown = text if text.isascii() and text.isprintable() else "".join(map(_render_character, text))
+    shown = (
+        text
+        if text.isascii() and text.isprintable()
+        else "".join(f"⟨{_name_code_point(one)}⟩" if is_hidden(one) else one for one in text)
+    )
     folded = _BLANKS.sub(lambda match: f" ⟨{len(match.group())} blanks⟩ ", shown)
     return _EMPTY_LINES.sub(lambda match: f"\n⟨{match.group().count(chr(10)) - 1} empty lines⟩\n", folded)
-
-
-def _render_character(character: str) -> str:
-    return f"⟨{_name_code_point(character)}⟩" if is_hidden(character) else character
 
 
 def _name_code_point(character: str) -> str:

@@ -29,7 +29,7 @@ from prompt_toolkit.widgets import SearchToolbar
 
 from ollm.cli.screen import keys
 from ollm.cli.screen.screen import ChatScreen, Find, Pick
-from ollm.cli.screen.themes import ScreenOptions, ScreenTheme
+from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.view import ScreenView, get_width
 
 ERASE_FROM_SECOND_CELL = "\x1b[C\x1b[J\x1b[D\x1b[K"
@@ -190,10 +190,6 @@ def build_chat_layout(buffer: Buffer, view: ScreenView, is_streaming: Filter) ->
     return Layout(HSplit([*above, rules[0], field, *below]), focused_element=field)
 
 
-def choose_colour_depth(theme: ScreenTheme) -> ColorDepth | None:
-    return ColorDepth.DEPTH_24_BIT if theme.true_colour else None if theme.colour else ColorDepth.DEPTH_1_BIT
-
-
 ESCAPE_WAIT_SECONDS = 0.25  # how long Esc waits for the key that would make it Alt-something
 VI_WAIT_SECONDS = 1.0  # the same for keys of several letters
 
@@ -205,12 +201,16 @@ def create_chat_screen(options: ScreenOptions, find_files: Find, pick: Pick) -> 
     def is_streaming() -> bool:
         return screen.chat.busy and screen.questions.current is None
 
+    def get_colour_depth() -> ColorDepth | None:
+        theme = screen.painter.theme
+        return ColorDepth.DEPTH_24_BIT if theme.true_colour else None if theme.colour else ColorDepth.DEPTH_1_BIT
+
     app = ChatApplication(
         is_streaming,
         layout=build_chat_layout(screen.buffer, screen.view, Condition(is_streaming)),
         key_bindings=keys.build_key_bindings(screen),
         style=Style.from_dict(options.theme.toolkit),
-        color_depth=lambda: choose_colour_depth(screen.painter.theme),
+        color_depth=get_colour_depth,
         editing_mode=EditingMode.VI if options.vi else EditingMode.EMACS,
         output=open_output(),
         full_screen=False,

@@ -48,25 +48,22 @@ class Pastes:
     """Long pasted blocks, shown in the input as a chip and sent in full."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, str] = {}
+        self.kept: dict[str, str] = {}
 
     def fold(self, text: str) -> str:
         lines = text.removesuffix("\n").count("\n") + 1
         if lines < FOLD_LINES and len(text) < FOLD_CHARACTERS:
             return text
-        chip = f"[pasted {format_count(lines, 'line')} #{len(self._kept) + 1}]"
-        self._kept[chip] = text
+        chip = f"[pasted {format_count(lines, 'line')} #{len(self.kept) + 1}]"
+        self.kept[chip] = text
         return chip
-
-    def find_chip_at_end(self, text: str) -> str:
-        return next((chip for chip in self._kept if text.endswith(chip)), "")
 
     def unfold(self, text: str) -> str:
         """Replace chips by their text in one pass: a chip inside pasted text stays text."""
-        if not self._kept:
+        if not self.kept:
             return text
-        chips = re.compile("|".join(map(re.escape, self._kept)))
-        return chips.sub(lambda found: self._kept[found[0]], text)
+        chips = re.compile("|".join(map(re.escape, self.kept)))
+        return chips.sub(lambda found: self.kept[found[0]], text)
 
 
 async def attach_mentions(text: str, workspace: Path, conversation: Conversation) -> tuple[list[Attachment], list[str]]:

@@ -342,7 +342,8 @@ class ChatScreen:
 
     def find_chip(self) -> str:
         """Find the folded paste just before the cursor, which one key deletes."""
-        return self.pastes.find_chip_at_end(self.buffer.document.text_before_cursor)
+        before = self.buffer.document.text_before_cursor
+        return next((chip for chip in self.pastes.kept if before.endswith(chip)), "")
 
     def unfold(self) -> None:
         """Show the calls of the last turn in full. A second call folds them."""

@@ -30,10 +30,6 @@ def is_test(path: str) -> bool:
     return path.startswith(("tests/", "test/", "spec/")) or "/tests/" in path or _TEST.search(name) is not None
 
 
-def is_vendored(path: str) -> bool:
-    return not VENDOR_FOLDERS.isdisjoint(path.split("/")[:-1])
-
-
 def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
     """Score each definition of each file by the files that use it. Definitions of the same name share the score."""
     places: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -63,7 +59,8 @@ def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
 
 def _weigh_place(path: str, test_share: float) -> float:
     """Weigh a file by its place: tests less, third-party code hardly at all."""
-    return (test_share if is_test(path) else 1.0) * (VENDORED_SHARE if is_vendored(path) else 1.0)
+    is_own = VENDOR_FOLDERS.isdisjoint(path.split("/")[:-1])
+    return (test_share if is_test(path) else 1.0) * (1.0 if is_own else VENDORED_SHARE)
 
 
 def defines_itself(found: CodeDefinition) -> bool:

@@ -237,8 +237,18 @@ class FileDiscoveryService:
         return await _run_in_thread(self._load_patterns, _resolve_directory(root))
 
     def should_ignore(self, path: str, patterns: Sequence[str]) -> bool:
-        """Return True if the patterns hide a path from the root. `dir/` is a directory, any other path a file."""
-        return is_ignored(path, patterns)
+        """Return True if the patterns hide a path from the root, or a directory above it. A path that ends with a slash
+        is a directory."""
+        directory = path.endswith("/")
+        if isinstance(patterns, IgnorePatterns):
+            directory = directory or (os.path.isabs(path) and os.path.isdir(path))  # noqa: PTH112, PTH117 - strings
+            path = os.path.relpath(os.path.join(patterns.root, path), patterns.top)  # noqa: PTH118
+        parts = [part for part in os.fsencode(path).split(b"/") if part not in (b"", b".")]
+        matcher = _make_matcher(tuple(patterns))
+        return any(
+            matcher.hides(b"/".join(parts[:end]), directory=directory or end < len(parts))
+            for end in range(1, len(parts) + 1)
+        )
 
     async def explain(self, root: str, path: str) -> Explanation:
         """Explain why a path below the root is, or is not, among the files."""
@@ -401,21 +411,6 @@ def _flatten_rule(rule: IgnoreRule) -> str:
 
 
 _ESCAPES = {code: b"\\" + bytes([code]) for code in b"*?[\\"}
-
-
-def is_ignored(path: str, patterns: Iterable[str]) -> bool:
-    """Return True if the patterns hide a path from the root, or a directory above it. A path that ends with a slash is
-    a directory."""
-    directory = path.endswith("/")
-    if isinstance(patterns, IgnorePatterns):
-        directory = directory or (os.path.isabs(path) and os.path.isdir(path))  # noqa: PTH112, PTH117 - strings
-        path = os.path.relpath(os.path.join(patterns.root, path), patterns.top)  # noqa: PTH118
-    parts = [part for part in os.fsencode(path).split(b"/") if part not in (b"", b".")]
-    matcher = _make_matcher(tuple(patterns))
-    return any(
-        matcher.hides(b"/".join(parts[:end]), directory=directory or end < len(parts))
-        for end in range(1, len(parts) + 1)
-    )
 
 
 @lru_cache(maxsize=16)
