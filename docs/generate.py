@@ -37,7 +37,7 @@ $ ollm config get loopDetection.maxTurns
 | `ollm config show` | print the effective settings and the origin of each; secrets are hidden |
 | `ollm config check` | list all problems with file, line and the likely key; exit code 2 if there are any |
 | `ollm config get KEY`, `set KEY VALUE`, `unset KEY` | print, change, or reset one |
-| `ollm config edit`, `path` | open your file in `$VISUAL` or `$EDITOR`; print where it is |
+| `ollm config path` | print where your file is |
 | `ollm config schema` | print the JSON Schema, for editors |
 
 ## Where settings come from

@@ -317,15 +317,13 @@ def test_a_command_gets_neither_keys_nor_code_for_shells(tmp_path: Path) -> None
     assert not (work / "ran").exists()
 
 
-def test_a_list_that_lets_everything_pass_is_told(tmp_path: Path) -> None:
+def test_a_list_that_lets_everything_pass_keeps_secrets_back(tmp_path: Path) -> None:
     (tmp_path / ".ollm").mkdir()
     (tmp_path / ".ollm" / "config.yaml").write_text("environment: {allowList: ['*']}\n")
     arguments = ("tools", "run", "shell", "--yes", "--args", '{"command": "env"}')
 
     ran = run_ollm(tmp_path, *arguments, environment=CODE_AND_KEYS)
 
-    assert b"'*'" in ran.stderr
-    assert b"API_KEY" in ran.stderr
     assert not {line.partition(b"=")[0].decode() for line in ran.stdout.splitlines()} & (
         CODE_AND_KEYS.keys() - {"KEY", "KUBE_CONFIG_DATA"}
     )
@@ -372,19 +370,3 @@ def test_secrets_in_odd_places_go_and_what_is_none_stays(tmp_path: Path) -> None
     for part in ("AAabcdef", "a1b2c3d4", "eyJzaWdu", signature, "ghp_abc", "letmein", "AAHabc"):
         assert part not in said
     assert said.endswith(plain)
-
-
-def test_the_editor_gets_the_file_and_what_is_wrong_with_it_is_said(tmp_path: Path) -> None:
-    editor = tmp_path / "my editor"
-    editor.write_text('#!/bin/sh\necho "$2: {maxTurns: 7}" > "$3"\n')
-    editor.chmod(0o755)
-    home = tmp_path / "home"
-
-    good = ollm("config", "edit", home=home, VISUAL="", EDITOR=f"'{editor}' -n loopDetection")
-    bad = ollm("config", "edit", home=home, VISUAL=f"'{editor}' -n lopDetection")
-    none = ollm("config", "edit", home=home, VISUAL="/nonexistent/editor")
-
-    assert (good.returncode, good.stdout) == (0, "Configuration OK.\n")
-    assert (home / "config.yaml").stat().st_mode & 0o777 == 0o600
-    assert (bad.returncode, "lopDetection" in bad.stdout) == (2, True)
-    assert (none.returncode, "Set EDITOR" in none.stderr) == (2, True)

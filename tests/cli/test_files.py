@@ -131,25 +131,6 @@ def test_limits_from_the_settings_are_kept_and_said(tmp_path: Path) -> None:
     assert "skipped 2 directories deeper than fileDiscovery.maxDepth" in done.stderr
 
 
-@covers("D320", "D321")
-def test_ignored_paths_are_told_and_the_patterns_listed(tmp_path: Path) -> None:
-    root = project(tmp_path / "project")
-
-    def told(*arguments: str) -> list[str]:
-        return ollm("files", "--ignored", *arguments, home=tmp_path / "home", cwd=root).stdout.splitlines()
-
-    assert told("src/gen/b.py", "src/a.py", "src/gen", "node_modules/x.js", "../outside.log", ".") == [
-        "src/gen/b.py",
-        "src/gen",
-        "node_modules/x.js",
-    ]
-    assert told("src/a.py") == []
-    assert json.loads("".join(told("--json", "src/gen"))) == ["src/gen"]
-    patterns = told()
-    assert patterns[-1] == "gen/"
-    assert "node_modules" in patterns
-
-
 @pytest.mark.parametrize("arguments", [(), ("--json",)])
 def test_a_terminal_gets_no_name_that_drives_it(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     root = tmp_path / "odd"

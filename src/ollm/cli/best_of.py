@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -35,7 +34,6 @@ MAX_PARALLEL_ATTEMPTS = 4
 CHECK_TIMEOUT_SECONDS = 1800
 MAX_CHECK_LINES = 10
 TEMPERATURE = 0.6  # of all attempts but the first, unless one is set: at 0 they would all be the same
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class BestOf(Data, frozen=True):
@@ -96,12 +94,8 @@ class Attempt(Data, frozen=True):
 
 def run_best_of(start: ChatArguments, question: Question, output: str, best: BestOf) -> int:
     """Run the attempts, show the best diff and apply it after a question. Returns the exit code."""
-    received: list[int] = []
     runner = _BestOfRunner(start, question, best)
-    try:
-        attempts = asyncio.run(runner.run(received))
-    except asyncio.CancelledError:
-        return 128 + received[0]
+    attempts = asyncio.run(runner.run())
     chosen = min(attempts, key=Attempt.rank)
     runner.archive([one.session_id for one in attempts if one is not chosen])
     if chosen.passed is False or (chosen.reason != "answered" and not chosen.patch):
@@ -152,18 +146,7 @@ class _BestOfRunner:
             # the attempts edit copies
             self._start = replace(start, flags={**start.flags, "policy": {"approval": "accept-edits"}})
 
-    async def run(self, received: list[int]) -> list[Attempt]:
-        """Run all attempts, until a signal comes, which is added to `received`."""
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
-
-        def stop(number: int) -> None:
-            received.append(number)
-            if task and len(received) == 1:  # the copies are removed, however often it is pressed
-                warn("stopping; removing the copies.")
-                task.cancel()
-
-        for number in STOP_SIGNALS:
-            loop.add_signal_handler(number, stop, number)
+    async def run(self) -> list[Attempt]:
         warn_if_untrusted(self._start)
         base = await asyncio.to_thread(self._manager.worktrees.take_snapshot)
         places = asyncio.Semaphore(await self._count_places())

@@ -17,13 +17,12 @@ from ollm.config.show import build_schema as build
 from ollm.config.show import find_value, redact_settings, render_yaml
 from ollm.config.validation import Mistake
 from ollm.config.yaml_tree import SourcePosition
-from ollm.domain.errors import ExitCode, UsageError
+from ollm.domain.errors import ExitCode
 from ollm.extensions.hook_settings import read_hooks
 from ollm.extensions.mcp.settings import read_servers
 from ollm.policy.rules import read_rules
 from ollm.services.diagnostics.servers import describe_mistakes
 from ollm.services.environment_sanitization import EnvironmentSanitizationService
-from ollm.system.atomic import make_private_directory
 
 if TYPE_CHECKING:
     from ollm.config.load import LoadedSettings
@@ -96,20 +95,6 @@ def get(key: str, workspace: str | None) -> None:
 def unset(key: str) -> None:
     """Remove KEY from your config file, so that its default applies."""
     warn(f"Removed {key} from {unset_setting(find_home(copy_environment()), key)}")
-
-
-@config.command()
-@click.pass_context
-def edit(context: click.Context) -> None:
-    """Open your config file in $VISUAL or $EDITOR, then check it."""
-    file = find_home(copy_environment()).config
-    make_private_directory(file.parent)
-    file.touch(mode=0o600)
-    try:
-        click.edit(filename=str(file))
-    except click.ClickException as error:
-        raise UsageError(f"{error.format_message()}.", action="Set EDITOR to your editor.") from error
-    context.invoke(check, workspace=None, as_json=False)
 
 
 @config.command(name="set", context_settings={"ignore_unknown_options": True})  # a value may be negative

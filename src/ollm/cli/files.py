@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ollm.cli.file_list import open_files, show_files
-from ollm.cli.options import print_json, print_result, resolve_workspace, shared_options
+from ollm.cli.options import print_result, resolve_workspace, shared_options
 from ollm.domain.errors import OllmError
 from ollm.domain.messages import ToolCall
 from ollm.system.install_command import describe_extra_install
@@ -90,9 +89,8 @@ class FilesCommand(click.Command):
 @click.command(cls=FilesCommand)
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
 @click.option("--explain", metavar="PATH", help="Show which rule includes or hides PATH.")
-@click.option("--ignored", is_flag=True, help="Print which of these paths are ignored, or the patterns.")
 @shared_options("workspace", "json")
-def files(patterns: tuple[str, ...], explain: str | None, ignored: bool, workspace: str | None, as_json: bool) -> None:
+def files(patterns: tuple[str, ...], explain: str | None, workspace: str | None, as_json: bool) -> None:
     """List the files the agent can see, after ignore rules. A PATTERN is a glob or a directory.
 
     \b
@@ -101,8 +99,6 @@ def files(patterns: tuple[str, ...], explain: str | None, ignored: bool, workspa
     """
     if explain is not None:
         _explain_path(explain, workspace, as_json=as_json)
-    elif ignored:
-        _show_ignored(patterns, workspace, as_json=as_json)
     else:
         show_files(patterns, workspace, as_json=as_json)
 
@@ -114,18 +110,3 @@ def _explain_path(path: str, workspace: str | None, *, as_json: bool) -> None:
         why = asyncio.run(discovery.explain(str(root), path))
     shown = "shown" if why.shown else "not shown"
     print_result(why, f"{make_printable(path)} is {shown}: {make_printable(why.reason)}.", as_json=as_json)
-
-
-def _show_ignored(paths: tuple[str, ...], workspace: str | None, *, as_json: bool) -> None:
-    """Show ignored paths like `git check-ignore`, with all our rules. Paths are relative to the workspace."""
-    import asyncio
-
-    with open_files(workspace) as (root, discovery):
-        rules = asyncio.run(discovery.load_ignore_patterns(str(root)))
-        places = {path: os.path.normpath(root / path) for path in paths}
-        inside = [path for path in paths if places[path].startswith(f"{root}{os.sep}")]
-        found = [path for path in inside if discovery.should_ignore(places[path], rules)] if paths else rules
-    if as_json:
-        print_json(list(found))
-    else:
-        print("".join(f"{make_printable(line)}\n" for line in found), end="")
