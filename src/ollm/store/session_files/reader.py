@@ -279,7 +279,7 @@ class SessionReader:
                     if odd.lines:
                         self._salvage_lines(odd)
                     self._add_entry(line, start)
-                elif entry := line.strip(_ENDS):
+                elif entry := line.strip():
                     self._change_section(entry, start)
             except (IrregularEntryError, *journal.DECODE_ERRORS):
                 odd.add(line, start)
