@@ -1,6 +1,7 @@
 """Snapshot files in the layout of H: one file per snapshot, an index for each session, and a map of all.
 
-Index and map are derived: they are rewritten if missing, broken or out of step with the files.
+Index and map are derived. The index is rewritten if it is missing, broken or out of step with the files; the map is
+for other programs, and only written.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import msgspec
 from ollm.domain.context import Checkpoint, GoalStack, ReasoningStorage
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError
 from ollm.domain.session import ContextSnapshot, SnapshotMetadata, SnapshotSummary
+from ollm.store.session_files.journal import encode_json
 from ollm.store.session_files.places import match_prefix
-from ollm.system.atomic import make_private_directory, read_small_file, replace_file
+from ollm.system.atomic import make_private_directory, replace_file
 
 VERSION = 1
 PREFIX, SUFFIX = "snapshot-", ".json"
@@ -43,7 +45,7 @@ class SnapshotFiles:
     def register(self, snapshot: ContextSnapshot) -> None:
         entries = self._load_index(snapshot.session_id, without=snapshot.id)
         self._write_index(snapshot.session_id, [*entries, make_summary(snapshot)])
-        self._write_map(self._load_map() | {snapshot.id: snapshot.session_id})
+        self._write_map(self._scan() | {snapshot.id: snapshot.session_id})
 
     def load(self, snapshot_id: str) -> ContextSnapshot:
         """Load a snapshot. Raises an error if it is missing, broken, of another session, or of a newer version."""
@@ -61,25 +63,19 @@ class SnapshotFiles:
         session_id = self.find_session(snapshot_id)
         self._get_path(session_id, snapshot_id).unlink(missing_ok=True)
         self._write_index(session_id, [entry for entry in self._load_index(session_id) if entry.id != snapshot_id])
-        self._write_map({key: value for key, value in self._load_map().items() if key != snapshot_id})
+        self._write_map({key: value for key, value in self._scan().items() if key != snapshot_id})
         return session_id
 
     def erase(self, session_id: str) -> None:
         """Remove a session from the map; its directory is removed with those of other parts."""
-        known = self._load_map()
-        if session_id in known.values():
-            self._write_map({key: value for key, value in known.items() if value != session_id})
+        if (self._root / MAP).exists():
+            self._write_map({key: value for key, value in self._scan().items() if value != session_id})
 
     def find_session(self, snapshot_id: str) -> str:
-        """Find a snapshot's session in the map, or else in the directories."""
-        _check_name(snapshot_id, "snapshot")
-        session_id = self._load_map().get(snapshot_id)
-        if session_id and self._get_path(session_id, snapshot_id).is_file():
-            return session_id
+        """Find a snapshot's session."""
         found = self._scan()
-        if snapshot_id not in found:
+        if _check_name(snapshot_id, "snapshot") not in found:
             raise NotFoundError(f"No snapshot {snapshot_id}.", action="List them with `ollm snapshots list`.")
-        self._write_map(found)
         return found[snapshot_id]
 
     def find(self, prefix: str) -> str:
@@ -133,15 +129,6 @@ class SnapshotFiles:
             self._get_directory(session_id) / INDEX, _encode_json([msgspec.to_builtins(entry) for entry in entries])
         )
 
-    def _load_map(self) -> dict[str, str]:
-        import json
-
-        try:
-            found = json.loads(read_small_file(self._root / MAP))
-            return {str(key): str(value) for key, value in found.items() if re.fullmatch(_NAME, str(value))}
-        except (OSError, ValueError, AttributeError):
-            return self._scan()
-
     def _scan(self) -> dict[str, str]:
         sessions = [path.parent.name for path in self._root.glob("*/snapshots")]
         return {found: name for name in sessions if re.fullmatch(_NAME, name) for found in self._list_ids(name)}
@@ -170,13 +157,11 @@ def _read_snapshot(path: Path, session_id: str) -> ContextSnapshot:
         raise NotFoundError(f"The snapshot {path} no longer exists.") from error
     except OSError as error:
         raise StorageError(f"Cannot read the snapshot {path}: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise DamagedError(
-            f"The snapshot {path} is broken: not JSON.", action="Delete it; the session is not affected."
-        ) from error
+    except (ValueError, RecursionError):
+        document = None
     if not isinstance(document, dict):
         raise DamagedError(
-            f"The snapshot {path} is broken: not an object.", action="Delete it; the session is not affected."
+            f"The snapshot {path} is broken: not a JSON object.", action="Delete it; the session is not affected."
         )
     version = document.get("schemaVersion", document.get("version", VERSION))
     if isinstance(version, int) and version > VERSION:
@@ -226,10 +211,5 @@ def _check_name(name: str, what: str) -> str:
 
 
 def _encode_json(value: Any) -> bytes:
-    """Encode readable JSON, fast even for thousands of messages. Invalid Unicode is escaped, which is slower."""
-    try:
-        return msgspec.json.format(msgspec.json.encode(value), indent=1)
-    except UnicodeEncodeError:
-        import json
-
-        return json.dumps(value, ensure_ascii=True, indent=1).encode()
+    """Encode readable JSON, fast even for thousands of messages."""
+    return msgspec.json.format(encode_json(value), indent=1)

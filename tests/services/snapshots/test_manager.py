@@ -273,10 +273,10 @@ async def test_index_and_map_are_written_anew_when_they_are_missing_or_wrong(she
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("{", "not JSON"),
-        ("[" * 200_000, "not JSON"),
-        ("[]", "not an object"),
-        ("\x00\xff", "not JSON"),
+        ("{", "not a JSON object"),
+        ("[" * 200_000, "not a JSON object"),
+        ("[]", "not a JSON object"),
+        ("\x00\xff", "not a JSON object"),
         (json.dumps({"id": "x", "sessionId": OTHER}), "another session"),
         (json.dumps({"id": "x", "sessionId": SESSION, "schemaVersion": 9}), "newer"),
         (json.dumps({"id": "x", "sessionId": SESSION, "timestamp": 5}), "broken"),
