@@ -12,10 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from msgspec.structs import replace
+
 from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, now
-from ollm.domain.errors import BusyError, DamagedError, OllmError, StorageError, UsageError
-from ollm.domain.session import SCHEMA_VERSION, SessionMetadata, SessionSummary
+from ollm.domain.errors import BusyError, OllmError, StorageError, UsageError
+from ollm.domain.session import SessionMetadata, SessionSummary
 from ollm.domain.struct import Data
 from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.store import SessionFiles
@@ -60,53 +62,39 @@ class Finding(Data, frozen=True):
 
 def check_sessions(files: SessionFiles, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
     ids = files.places.list_ids()
-    findings: list[Finding | None] = []
+    findings: list[Finding] = []
     for done, session_id in enumerate(ids, start=1):
-        findings.append(_repair_session(files, session_id) if repair else _inspect_session(files, session_id))
+        if problem := _find_problem(files, session_id):
+            found = Finding(session_id=session_id, problem=problem)
+            findings.append(_repair_session(files, found) if repair else found)
         if progress:
             progress(done, len(ids))
-    return [found for found in findings if found]
+    return findings
 
 
-def _inspect_session(files: SessionFiles, session_id: str) -> Finding | None:
-    text = "; ".join(filter(None, (_find_damage(files, session_id), _find_leftovers(files, session_id))))
-    return Finding(session_id=session_id, problem=text) if text else None
-
-
-def _find_damage(files: SessionFiles, session_id: str) -> str | None:
+def _find_problem(files: SessionFiles, session_id: str) -> str:
+    """Read all of a session, and describe its damage and leftovers, or return ""."""
+    left = "" if files.is_open(session_id) else files.describe_leftovers(session_id)
     try:
         with files.open_stream(session_id) as stream:
             for entries in (stream.iter_messages(), stream.iter_calls()):
                 deque(entries, maxlen=0)
-            return stream.damage
+            return "; ".join(filter(None, (stream.damage, left)))
     except OllmError as error:
         return str(error)
 
 
-def _find_leftovers(files: SessionFiles, session_id: str) -> str:
-    return "" if files.is_open(session_id) else files.describe_leftovers(session_id)
-
-
-def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
-    """Read up to the first error, then write the session again."""
-    left = _find_leftovers(files, session_id)
-    if not left and not _find_damage(files, session_id):
-        return None
+def _repair_session(files: SessionFiles, found: Finding) -> Finding:
+    """Write the session again."""
     try:
-        writer, loaded = files.open(session_id, to_continue=False)
+        writer, _ = files.open(found.session_id, to_continue=False)
         try:
             writer.close()
         finally:
             writer.abandon()
-    except DamagedError as error:
-        if read_metadata(files, session_id).schema_version > SCHEMA_VERSION:
-            return _inspect_session(files, session_id)
-        return Finding(session_id=session_id, problem=f"not repaired: {error.message}")
     except OllmError as error:
-        found = _inspect_session(files, session_id)
-        return found and Finding(session_id=session_id, problem=f"{found.problem}; not repaired: {error.message}")
-    text = "; ".join(filter(None, (loaded.damage, left)))
-    return Finding(session_id=session_id, problem=text, outcome="mended") if text else None
+        return replace(found, problem=f"{found.problem}; not repaired: {error.message}")
+    return replace(found, outcome="mended")
 
 
 def read_metadata(files: SessionFiles, session_id: str) -> SessionMetadata:
