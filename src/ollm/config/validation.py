@@ -299,14 +299,10 @@ def read_config_file(file: SourcePosition, reading: SettingsReader, memory: Path
         entry = parse_yaml(text, file) if memory is None else parse_yaml_cached(text, file, memory)
     except FileNotFoundError:
         return None
-    except InvalidYaml as error:
-        reading.report_unusable(error.place, error.reason)
-        return None
-    except UnicodeDecodeError:
-        reading.report_unusable(file, "is not UTF-8 text")
-        return None
-    except (OSError, ValueError) as error:
-        reading.report_unusable(file, f"cannot be read: {error}")
+    except (OSError, ValueError, InvalidYaml) as error:
+        place = error.place if isinstance(error, InvalidYaml) else file
+        why = error.reason if isinstance(error, InvalidYaml) else f"cannot be read: {error}"
+        reading.report_unusable(place, "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else why)
         return None
     if entry is not None and not isinstance(entry.value, dict):
         reading.report_unusable(entry.place, "expected a mapping of settings")

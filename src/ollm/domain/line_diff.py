@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Literal
 
 from ollm.domain.struct import Data
@@ -32,9 +33,7 @@ def parse_diff(diff: str) -> Iterator[DiffRow]:
 
     def change() -> Iterator[DiffRow]:
         nonlocal old, new
-        for place in range(max(len(gone), len(come))):
-            before = gone[place] if place < len(gone) else None
-            after = come[place] if place < len(come) else None
+        for before, after in zip_longest(gone, come):
             yield DiffRow(kind="change", before=before, after=after, old=old, new=new)
             old, new = old + (before is not None), new + (after is not None)
         gone.clear()

@@ -13,6 +13,7 @@ import msgspec
 
 from ollm.domain.struct import Data
 from ollm.extensions.hook_settings import CLAUDE_EVENT_NAMES, Hook
+from ollm.providers.base import as_mapping
 from ollm.system.capture import Capture
 from ollm.system.processes import ProcessCommand, ProcessHost, StartError
 from ollm.system.program_pipes import connect_writer, start_configured
@@ -251,8 +252,7 @@ def to_our_arguments(tool: str, changed: Mapping[str, Any], workspace: str) -> d
 
 def read_claude_reply(found: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a reply in Claude Code's form to our fields. Its `allow` does not override our policy."""
-    special = found.get("hookSpecificOutput")
-    special = special if isinstance(special, Mapping) else {}
+    special = as_mapping(found.get("hookSpecificOutput"))
     reply: dict[str, Any] = {}
     wish = special.get("permissionDecision")
     reason = str(special.get("permissionDecisionReason") or found.get("reason") or found.get("stopReason") or "")
@@ -262,10 +262,9 @@ def read_claude_reply(found: Mapping[str, Any]) -> dict[str, Any]:
         reply["ask"] = reason or "a hook wants it confirmed"
     elif found.get("continue") is False:
         reply |= {"go_on": False, "message": reason or str(found.get("message") or "")}
-    if text := special.get("additionalContext"):
-        reply["text"] = str(text)[:MAX_TEXT_CHARACTERS]
-    if found.get("systemMessage"):
-        reply["notice"] = str(found["systemMessage"])
-    if isinstance(special.get("updatedInput"), Mapping):
-        reply["updated_input"] = msgspec.to_builtins(dict(special["updatedInput"]))
-    return reply
+    more = {
+        "text": str(special.get("additionalContext") or "")[:MAX_TEXT_CHARACTERS],
+        "notice": str(found.get("systemMessage") or ""),
+        "updated_input": as_mapping(special.get("updatedInput")),
+    }
+    return reply | {name: value for name, value in more.items() if value}

@@ -12,13 +12,12 @@ import msgspec
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Risk
-from ollm.tools.framework.arguments import BOOLEAN_WORDS
+from ollm.tools.framework.arguments import coerce_value
 from ollm.tools.framework.output import clean_text
 
 MAX_MESSAGE_CHARACTERS = 2_000
 MAX_FIELDS = 20
 MAX_TRIES = 3
-NUMBERS: dict[str, Callable[[str], float]] = {"integer": int, "number": float}
 KIND_NOTES = {
     "boolean": "yes or no",
     "array": "several, with commas between",
@@ -115,15 +114,11 @@ def parse_value(text: str, entry: Mapping[str, Any]) -> Any:
         raise ValueError("This must not be empty.")
     if kind == "array":
         return [parse_value(part.strip(), _get_items(entry)) for part in text.split(",") if part.strip()]
-    if kind == "boolean" and text.lower() not in BOOLEAN_WORDS:
-        raise ValueError("Please answer yes or no.")
-    if kind == "boolean":
-        return BOOLEAN_WORDS[text.lower()]
-    if kind in NUMBERS:
-        try:
-            return NUMBERS[kind](text)
-        except ValueError as error:
-            raise ValueError(f"{text!r} is not {KIND_NOTES[kind]}.") from error
+    if kind in KIND_NOTES:
+        value = coerce_value(text, {"type": kind})
+        if isinstance(value, str) or (kind == "integer" and isinstance(value, float)):
+            raise ValueError(f"{text!r} is not {KIND_NOTES[kind]}.")
+        return value
     known = {word.lower(): value for name, value in options.items() for word in (value, name)}
     if options and text.lower() not in known:
         raise ValueError(f"{text!r} is not one of them.")

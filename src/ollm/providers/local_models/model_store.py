@@ -36,11 +36,8 @@ def keep_verified(part: Path, target: Path, digest: str) -> None:
             f"{target.name} has the wrong checksum (sha256 {found}, expected {digest}) and was deleted.",
             action="Try again; if it happens again, do not trust the source.",
         )
-    descriptor = os.open(part, os.O_RDONLY)
-    try:
-        sync(descriptor)
-    finally:
-        os.close(descriptor)
+    with part.open("rb") as file:
+        sync(file.fileno())
     part.chmod(0o600)
     part.replace(target)
     sync_directory(target.parent)
@@ -91,10 +88,7 @@ def _find_start_byte(url: str, status: int, content_range: str, have: int) -> in
 
 
 def _write(part: Path, blocks: Iterator[bytes], begin: int, total: int, progress: Progress) -> None:
-    with part.open("r+b" if begin else "wb") as file:
-        if begin:
-            file.seek(begin)
-            file.truncate()
+    with part.open("ab" if begin else "wb") as file:
         done = begin
         progress(done, total)
         for block in blocks:

@@ -133,7 +133,7 @@ def _parse_tolerantly(tool: Any, arguments: Any) -> Any:
         raise _make_failure(tool.name, ["the arguments must be a JSON object, single and complete."])
     schema = build_parameters(tool)
     named = tool.reshape(_apply_aliases(given, tool.aliases, schema["properties"]))
-    shaped = given if tool.strict else _coerce_value(named, schema)
+    shaped = given if tool.strict else coerce_value(named, schema)
     found = find_mistakes(shaped, tool)
     if found:
         raise _make_failure(tool.name, found)
@@ -155,7 +155,7 @@ def _apply_aliases(given: JsonObject, aliases: Mapping[str, str], names: Mapping
     return {key if meant[key] in given else meant[key]: value for key, value in given.items()}
 
 
-def _coerce_value(value: Any, schema: JsonObject) -> Any:  # noqa: PLR0911 - one return per kind of type
+def coerce_value(value: Any, schema: JsonObject) -> Any:  # noqa: PLR0911 - one return per kind of type
     """Convert the value to the schema's form if that is unambiguous; otherwise return it unchanged."""
     match schema.get("type"):
         case "object" if value is not None:
@@ -180,7 +180,7 @@ def _coerce_object(value: Any, schema: JsonObject) -> Any:
     properties, required = schema["properties"], schema.get("required", ())
     named = {_to_camel(key) if _to_camel(key) in properties else key: item for key, item in value.items()}
     return {
-        name: _coerce_value(item, properties.get(name, {}))
+        name: coerce_value(item, properties.get(name, {}))
         for name, item in named.items()
         if item is not None or name in required or name not in properties
     }
@@ -196,7 +196,7 @@ def _coerce_list(value: Any, item: JsonObject) -> Any:
         value = _decode_json(value)
     if isinstance(value, str | dict):
         value = [value]
-    return [_coerce_value(each, item) for each in value] if isinstance(value, list | tuple) else value
+    return [coerce_value(each, item) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _coerce_number(value: Any, *, whole: bool) -> Any:
