@@ -1,6 +1,7 @@
 """A model's own language: what a server gave with an answer goes back to it in the same form."""
 
 import json
+import re
 from itertools import cycle
 from pathlib import Path
 from typing import Any, cast
@@ -330,13 +331,16 @@ class Templated(ScriptedServer):
 
     refuses_system = False
     hides_system = False  # once the last message is a result
+    mended = False  # another template, which shows everything
     refuses_schemas = False
     busy = False
     silent = 0  # the status of a page about the model that does not answer
 
     def _llama_page(self, request: Request) -> Any:
         if request.path == "/props":
-            return {**super()._llama_page(request), "chat_template": "{{ messages }}"}
+            return {**super()._llama_page(request), "chat_template": f"{{{{ messages }}}}{self.mended or ''}"}
+        if request.path == "/apply-template" and self.mended:
+            return {"prompt": json.dumps(request.body)}
         if request.path == "/apply-template" and self.hides_system and request.body["messages"][-1]["role"] == "tool":
             request.body["messages"] = [each for each in request.body["messages"] if each["role"] != "system"]
         return super()._llama_page(request)
@@ -380,6 +384,22 @@ async def test_a_template_that_drops_tools_is_found_beside_the_first_answer(tmp_
     assert "tools" not in server.chats[-1]
     assert "Tools:" in server.chats[-1]["messages"][0]["content"]
     assert server.chats[-1]["messages"][0]["role"] == ("user" if server.refuses_system else "system")
+
+
+async def test_what_another_template_dropped_is_forgotten_for_good(tmp_path: Path) -> None:
+    async with Templated(["Hi."] * 4, kind="llama.cpp", models=("big-30b",)) as server:
+        runner = Runner(tmp_path, server)
+        await runner.run("-p", "Hello", OLLM_MODEL="big-30b")
+        server.mended = True
+        for _ in range(3):
+            done = await runner.run("-p", "Hello", OLLM_MODEL="big-30b")
+            assert "its chat template" not in done.err
+        card = (await runner.run("models", "card", "big-30b")).out
+
+    assert [len(chat.get("tools", ())) > 0 for chat in server.chats] == [True] * 4
+    assert re.search(
+        r"calls +unknown until first use\ntools +no limit found\n.*\nfaults +none found", card, re.DOTALL
+    ), card
 
 
 @pytest.mark.parametrize("status", [404, 503])

@@ -83,7 +83,8 @@ class ModelFacts(Data, frozen=True):
 
     def forget_server(self) -> "ModelFacts":
         """Forget all but the facts of the model itself and what every answer measures, for a server that changed."""
-        kept = ("key", "probed", "imported", *MODEL_FIELDS, *MEASURED_FIELDS)
+        kept = {"key", "probed", "imported", *MODEL_FIELDS, *MEASURED_FIELDS}
+        kept -= {name for name, found in self.learnt.items() if found.source == "template"}
         return ModelFacts(**{name: getattr(self, name) for name in kept})
 
     def drop_unproved(self, now: datetime) -> "ModelFacts":
