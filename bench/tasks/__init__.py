@@ -5,8 +5,7 @@
 HALF: all (the three sets nobody tuned to: held_back, strangers_second, guests_second), one of them, translated,
 twins_of_translated, other_words, newcomers, only_asks or only_asks_second. KIND: small, long or empty for both.
 SEED: first seed; SEEDS: how many.
-WITHOUT: parts of the support for small models to leave out, separated by commas. FORM: first (nothing is known of the
-model), probed, or a call form (blocks, native, text). BEST_OF: attempts of ollm at each task that changes files, chosen
+FORM: first (nothing is known of the model), probed, or a call form (blocks, native, text). BEST_OF: attempts of ollm at each task that changes files, chosen
 by the check that judges it. AGENT: ollm, pi, opencode, codex or command:PROGRAM. ONLY: part of a name; EVERY=2 every
 second task, FROM=1 the others. LOG: a file that gets a line of JSON for each run.
 """
@@ -53,7 +52,6 @@ def read_cell() -> Cell:
         window=int(read("WINDOW", "8192")),
         form=read("FORM", "first"),
         seed=int(read("SEED", "0")),
-        without=read("WITHOUT", ""),
         best_of=int(read("BEST_OF", "1")),
     )
 
@@ -66,7 +64,6 @@ def rows() -> Iterator[Row]:
     log = Path(os.environ["LOG"]) if os.environ.get("LOG") else None
     all_runs: list[TaskRun] = []
     title = f"{cell.agent} {cell.model} window {cell.window} form {cell.form}"
-    title += f" without {cell.without}" if cell.without else ""
     title += f" best of {cell.best_of}" if cell.best_of > 1 else ""
     for seed in range(cell.seed, cell.seed + seeds):
         runs = []

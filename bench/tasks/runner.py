@@ -34,7 +34,6 @@ class Cell:
     window: int
     form: str
     seed: int
-    without: str = ""
     best_of: int = 1
 
 
@@ -142,7 +141,6 @@ def start_ollm(cell: Cell, base_url: str, request: str, home: Path) -> Start:
         "OLLM_BASE_URL": base_url,
         "OLLM_MODEL": cell.model,
         "OLLM_CONTEXT_WINDOW": str(cell.window),
-        "OLLM_SMALL_MODELS_WITHOUT": cell.without,
         "PYTHONPATH": str(SOURCE),
     }
     if cell.form not in ("first", "probed"):

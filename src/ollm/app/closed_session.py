@@ -150,8 +150,7 @@ class ClosedSession:
         facts = chosen.facts if chosen else None
         counter = TokenCounter(kept.counted_factor if kept else facts.token_factor if facts else 1.0)
         scope = self._create_scope()
-        scope.add_project_instructions()
-        scope.add_notes()
+        scope.add_entries(model.window)
         prompt = Prompt(model, settings, counter, scope.storage.entries)
         if session:
             fill_prompt_for_viewing(prompt, session, kept, lambda name: read_context(self.snapshot_files.load(name)))

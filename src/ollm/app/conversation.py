@@ -12,7 +12,7 @@ from ollm.app.process import ProcessScope
 from ollm.app.storage import Storage, find_wanted_session, resume_session
 from ollm.app.toolbox import Toolbox
 from ollm.app.workspace import WorkspaceScope
-from ollm.config.environment import copy_environment, read_left_out_parts
+from ollm.config.environment import copy_environment
 from ollm.domain.context import make_note_entry
 from ollm.domain.errors import ModelError, NoServerError, OllmError
 from ollm.domain.events import PrefillProgress
@@ -220,7 +220,6 @@ class ConversationScope:
             notes=Lazy(lambda: storage.notes),
             archive=Lazy(lambda: storage.archive),
             list_sessions=lambda: self.scope.context.list_sessions(),  # noqa: PLW0108 - it is opened when asked
-            left_out=read_left_out_parts(self.process.environment),
             trust=self.scope.trust_workspace,
             export=storage.export_session,
             asked_to_close=self.asked_to_close,
@@ -269,9 +268,7 @@ class ConversationScope:
             origin=model.origin,
             replay=model.replay,
         )
-        self.add_project_instructions()
-        self.add_notes()
-        self.add_skills(model.window)
+        self.add_entries(model.window)
         prompt = Prompt(prompt_model, self.process.settings, counter, self.storage.entries, goals=self.storage.goals)
         prompt.meter.set_shown_thinking(model.facts.shown_thinking)
         prompt.load_words = self.storage.session.load_user_messages
@@ -287,6 +284,12 @@ class ConversationScope:
             roles=roles,
             clock=self.process.clock,
         )
+
+    def add_entries(self, window: int) -> None:
+        """Add what the project and the person have for every conversation here to the prompt."""
+        self.add_project_instructions()
+        self.add_notes()
+        self.add_skills(window)
 
     def add_project_instructions(self) -> None:
         """Add the instructions in the project's files to the prompt, if they are trusted."""

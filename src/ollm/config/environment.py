@@ -76,11 +76,6 @@ def has_valid_log_level(environment: Mapping[str, str]) -> bool:
     return environment.get("OLLM_LOG_LEVEL", "").strip().upper() in ("", "WARN", *LOG_LEVELS)
 
 
-def read_left_out_parts(environment: Mapping[str, str]) -> frozenset[str]:
-    """Read which parts of the help for small models a measurement leaves out."""
-    return frozenset(environment.get("OLLM_SMALL_MODELS_WITHOUT", "").replace(",", " ").split())
-
-
 def has_proxy(environment: Mapping[str, str]) -> bool:
     """Return True if there is a proxy for `http://` addresses."""
     return any(environment.get(name) for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"))

@@ -131,7 +131,6 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     edits: Lazy[EditLedger]
     sandbox: Lazy[Sandbox]
     project_files: Lazy[ProjectFiles]
-    left_out: frozenset[str] = frozenset()  # parts of the help for small models, while they are measured
     checkpoints: Lazy[FileCheckpoints]
     files: Lazy[ToolContext]  # as an editor has them, where there is one
     checkpoints_enabled: bool

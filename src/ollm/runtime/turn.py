@@ -124,7 +124,7 @@ class Turn:
         from ollm.runtime.small_models.guide import TurnGuide
 
         files, window = self._parts.project_files.get(), self._parts.state.model.window
-        return TurnGuide(files, window, typed, without=self._parts.left_out)
+        return TurnGuide(files, window, typed)
 
     async def _explore(self, typed: str, attached: Sequence[str]) -> str:
         """Return the reports of named agents, or files for a small model that calls natively."""

@@ -1,7 +1,6 @@
 """Guides one turn of a model that writes blocks: files with the request, blocks as calls, an end.
 
-It never suggests the next step, and reads only the tokens of a request that name files. Each part can be
-disabled (`PARTS`), so that it can be measured.
+It never suggests the next step, and reads only the tokens of a request that name files.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from ollm.runtime.small_models.guard import BlockGuard
 from ollm.runtime.small_models.priming import MAX_SEARCHED_FILES, find_tokens, prime_request
 from ollm.runtime.small_models.project_files import ProjectFiles
 
-PARTS = ("priming", "guard")
 PRIMED_SHARE = 0.3  # of the window, for what goes with a request
 CHARS_PER_TOKEN = 3
 MAX_FAILURES = 6  # times that one command fails in a turn, whatever is changed for it
@@ -44,13 +42,12 @@ class Resolved(Data, frozen=True):
 
 
 class TurnGuide:
-    """A guide for one turn. `typed` is only the text the user typed; `without` names parts to leave out."""
+    """A guide for one turn. `typed` is only the text the user typed."""
 
-    def __init__(self, files: ProjectFiles, window: int, typed: str, *, without: Collection[str] = ()) -> None:
+    def __init__(self, files: ProjectFiles, window: int, typed: str) -> None:
         self._files = files
         self._window = window
         self._typed = typed
-        self._without = without
         self._guard = BlockGuard(typed)
         self._shown: tuple[str, ...] = ()  # files that went with the request
         self._changed: set[str] = set()  # files that blocks changed
@@ -67,14 +64,11 @@ class TurnGuide:
     async def prime_request(self, attached: Collection[str] = ()) -> str:
         """Return the names and texts of files to send with the request and its attachments."""
         names = await self._files.list_names()
-        if "priming" in self._without:
-            primed = prime_request("", names, lambda _: None, self._window)
-        else:
-            max_chars = int(self._window * PRIMED_SHARE * CHARS_PER_TOKEN)
-            if len(names) > MAX_SEARCHED_FILES:
-                words = [token.lower() for token in find_tokens(self._typed)]
-                names.sort(key=lambda name: not any(word in name.lower() for word in words))
-            primed = prime_request(self._typed, names, self._files.read_text, max_chars, attached)
+        max_chars = int(self._window * PRIMED_SHARE * CHARS_PER_TOKEN)
+        if len(names) > MAX_SEARCHED_FILES:
+            words = [token.lower() for token in find_tokens(self._typed)]
+            names.sort(key=lambda name: not any(word in name.lower() for word in words))
+        primed = prime_request(self._typed, names, self._files.read_text, max_chars, attached)
         for path in primed.whole:
             self._files.remember(path)
         self._shown = primed.whole
@@ -129,9 +123,7 @@ class TurnGuide:
         change = read_change(path, content, current)
         edits: list[JsonObject] = [{"target": old, "replacement": new} for old, new in change.edits]
         after = reduce(lambda text, pair: text.replace(*pair, 1), change.edits, change.content or current or "")
-        refusal = change.mistake
-        if not refusal and "guard" not in self._without:
-            refusal = self._guard.find_harm(path, current, after)
+        refusal = change.mistake or self._guard.find_harm(path, current, after)
         if refusal:
             return Resolved(name="write_file", arguments={"path": path, "content": content}, refusal=refusal)
         self._pending[path] = after
