@@ -5,9 +5,10 @@
 HALF: all (the three sets nobody tuned to: held_back, strangers_second, guests_second), one of them, translated,
 twins_of_translated, other_words, newcomers, only_asks or only_asks_second. KIND: small, long or empty for both.
 SEED: first seed; SEEDS: how many.
-FORM: first (nothing is known of the model), probed, or a call form (blocks, native, text). BEST_OF: attempts of ollm at each task that changes files, chosen
-by the check that judges it. AGENT: ollm, pi, opencode, codex or command:PROGRAM. ONLY: part of a name; EVERY=2 every
-second task, FROM=1 the others. LOG: a file that gets a line of JSON for each run.
+FORM: first (nothing is known of the model), probed, or a call form (blocks, native, text). BEST_OF: attempts of ollm
+at each task that changes files, chosen by the check that judges it. AGENT: ollm, pi, opencode, codex or
+command:PROGRAM. ONLY: part of a name; EVERY=2 every second task, FROM=1 the others. LOG: a file that gets a line of
+JSON for each run.
 """
 
 from __future__ import annotations
