@@ -288,9 +288,7 @@ def offer_agents(registry: ToolRegistry, directories: Sequence[Path]) -> None:
     registry.register(offered)
 
 
-async def run_tool_call(
-    options: ConversationOptions, call: ToolCall, emit: Callable[[Event], None], asker: Asker | None = None
-) -> ToolCallRecord:
+async def run_tool_call(options: ConversationOptions, call: ToolCall, emit: Callable[[Event], None]) -> ToolCallRecord:
     """Run one call under a conversation's policy and limits, without recording it."""
     from ollm.runtime.calls.dispatch import Dispatch, discard_record
 
@@ -304,7 +302,7 @@ async def run_tool_call(
         if call.name != "recall":
             toolbox.registry.unregister("recall")  # nothing is recorded that it could bring back
         services = toolbox.create_call_services()
-        services = msgspec.structs.replace(services, record=discard_record, emit=emit, asker=asker or services.asker)
+        services = msgspec.structs.replace(services, record=discard_record, emit=emit)
         dispatch = Dispatch(services)
         stack.push_async_callback(dispatch.close)
         (record,) = await dispatch.run([call], 0)

@@ -16,13 +16,12 @@ from ollm.cli.start import check_grants
 from ollm.domain.errors import ExitCode, UsageError
 from ollm.domain.events import Event, Notice
 from ollm.domain.messages import ToolCall
-from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import ConversationOptions
 from ollm.runtime.prompt.project_context import find_skills
 from ollm.system.terminal_text import escape_controls, make_printable
 
 if TYPE_CHECKING:
-    from ollm.domain.tools import ConfirmationDetails, ToolCallRecord
+    from ollm.domain.tools import ToolCallRecord
 
 
 @click.group()
@@ -58,8 +57,7 @@ def run_tool(
         if as_json:
             print_json(serialize_refusal(error))
         raise
-    asker = TerminalAsker(yes=yes) if sys.stdin.isatty() and sys.stderr.isatty() else None
-    record = asyncio.run(run_tool_call(options, call, _print_notice, asker))
+    record = asyncio.run(run_tool_call(options, call, _print_notice))
     if as_json:
         print_json(serialize_record(record))
     else:
@@ -99,20 +97,6 @@ def _print_record(record: ToolCallRecord) -> None:
         return
     text = escape_controls(result.return_display if result.diff else result.llm_content)
     print(text, end="" if text.endswith("\n") or not text else "\n")
-
-
-class TerminalAsker:
-    """Asker on the terminal; --yes approves all but protected files and paths outside the workspace."""
-
-    def __init__(self, *, yes: bool) -> None:
-        self._yes = yes
-
-    async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
-        if self._yes and not details.locked:
-            return ConfirmationAnswer(approved=True)
-        print(escape_controls(details.diff), end="", file=sys.stderr)
-        question = f"{make_printable(details.description)} ({make_printable(details.reason)}). Run it?"
-        return ConfirmationAnswer(approved=click.confirm(question, err=True))
 
 
 @click.group()
