@@ -322,3 +322,36 @@ async def test_a_model_that_writes_blocks_may_show_any_but_those_labelled_to_act
                 plant(runner.workspace)
 
     assert acted == [SHOWN[-1]], "only the block that says so itself"
+
+
+THOUGHTS = (
+    f"I could run this:\n```run\n{RM}\n```\nbut they only ask.\n</think>\n\nYes.",
+    f"I could run this:\n```run\n{RM}\n</think>\n\nYes.",
+    f"Maybe <think> helps.\n```run\n{RM}\n```\nNo.</think>Yes.",
+    "```write a.txt\n<think>\n</think>\n```\n</think>\n```run\ntouch made\n```\nDone.",
+)
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["streamed", "in one chunk"])
+@pytest.mark.parametrize("text", THOUGHTS)
+async def test_nothing_in_a_thought_acts_if_only_its_end_is_written(tmp_path: Path, text: str, whole: bool) -> None:
+    script: list[Answer | str] = [Answer(deltas=[{"content": text}]) if whole else text, "Fine.\n</think>\nYes."]
+    async with running(tmp_path, script) as runner:
+        planted = plant(runner.workspace)
+        done, calls = await run_hostile(runner, "-p", "How do I delete a.txt?")
+
+        assert (done.code, done.out.strip()[-4:]) == (0, "Yes.")
+        assert [call["args"] for call in calls] == ([{"command": "touch made"}] if "made" in text else [])
+        (runner.workspace / "made").unlink(missing_ok=True)
+        assert take_sum(runner.workspace) == planted
+
+
+async def test_a_block_without_its_end_acts_only_if_the_model_ended_the_answer(tmp_path: Path) -> None:
+    unclosed = f"```run\n{RM}"
+    script: list[Answer | str] = [Answer(text=unclosed, reason="content_filter"), "ok", "```run\ntouch made", "ok"]
+    async with running(tmp_path, script) as runner:
+        plant(runner.workspace)
+        await run_hostile(runner, "-p", "Case one")
+        await run_hostile(runner, "-p", "Case two")
+
+        assert [(runner.workspace / name).exists() for name in ("a.txt", "made")] == [True, True]

@@ -231,7 +231,9 @@ async def test_what_repeats_itself_or_is_blank_is_cut_short_and_counted_by_what_
         Speaking(*reading, TextPiece("Yes."), *[TextPiece(" " * 100)] * 4, TextPiece("x" + "\n" * 60)), user("Do it.")
     )
     over = await listen(
-        Speaking(*reading, TextPiece("```run\nls\n```\n"), *[TextPiece("More words follow.\n\n")] * 9), user("Do it.")
+        Speaking(*reading, TextPiece("```run\nls\n```\n"), *[TextPiece("More words follow.\n\n")] * 9),
+        user("Do it."),
+        facts=ModelFacts(key="k", call_form="blocks", thinking="none"),
     )
 
     (cut,) = calls(endless)

@@ -45,24 +45,30 @@ class BlockAnswer:
         self._watch = StreamWatch()
 
     async def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
+        """Stream the answer up to its command. The first of a model is read whole: its text may prove to be a thought
+        by the end tag alone."""
+        known, whole = self.facts.thinking is not None, False
         async with aclosing(self._provider.stream(self._render_request())) as pieces:
             async for piece in pieces:
                 self._watch.observe_piece(piece)
+                known = known or isinstance(piece, ThinkingPiece)
                 match piece:
                     case TextPiece(text=text):
                         yield WrittenPiece(text)
                         for shown in self._show(self._parser.feed(text)):
                             yield shown
-                        if self._parser.is_over or self._watch.is_endless(text, held=self._parser.is_held):
+                        if (known and self._parser.is_over) or self._watch.is_endless(text, held=self._parser.is_held):
                             self._watch.end_early()
                             break
                     case FinishPiece():
-                        pass
+                        whole = piece.reason == "stop"
                     case _:
                         yield piece
         for shown in self._show(self._parser.finish()):
             yield shown
         self.facts = self._watch.update_facts(self.facts)
+        if whole and not known:
+            self.facts = replace(self.facts, thinking="opened" if self._parser.begins_in_thought else "none")
         calls = [self._make_call(step) for step in self._parser.steps]
         for call in calls:
             yield call
@@ -93,7 +99,7 @@ class BlockAnswer:
     def _make_call(self, step: Block) -> CallPiece:
         """Make the call for a block. An incomplete one has its reason under `brokenOff` and must not be run."""
         call = self._read_call(step)
-        why = REPEATED if self._watch.repeats else CUT_OFF if self._watch.finish.reason == "length" else ""
+        why = REPEATED if self._watch.repeats else "" if self._watch.finish.reason == "stop" else CUT_OFF
         cut = "" if step.closed else why
         whole = call.arguments if isinstance(call.arguments, dict) else {}
         return CallPiece(call.name, {**whole, "brokenOff": cut}) if cut else call

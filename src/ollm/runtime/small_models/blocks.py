@@ -23,6 +23,7 @@ _LABEL = re.compile(r"(?:(?P<run>run)|(?P<kind>write|call)[ \t]+[\"']?(?P<name>[
 _HEREDOC = re.compile(r"(?<!<)<<-?\s*(['\"]?)(\w+)\1")
 _FENCE_START = re.compile(r" {0,3}(?:`{3,}|~{3,})")
 _THOUGHT = re.compile(r"[ \t]*<(think(?:ing)?)>", re.IGNORECASE)
+_THOUGHT_END = re.compile(r"(?<![`\"'])</think(?:ing)?>(?![`\"'])", re.IGNORECASE)
 
 
 class Block(Data, frozen=True):
@@ -80,6 +81,15 @@ def find_steps(text: str, *, partial: bool = False) -> tuple[list[Block], int]:
         if block.kind != "write":
             break
     return steps, steps[-1].end if steps else len(text)
+
+
+def find_thought_end(text: str) -> int:
+    """Find the end of a thought whose opening tag was in the prompt, or 0. A file may hold both tags."""
+    for end in reversed([found.end() for found in _THOUGHT_END.finditer(text)]):
+        bodies = [text[block.start : end] for block in read_blocks(text) if block.start < end <= block.end]
+        if not any("<think" in body for body in bodies):
+            return end
+    return 0
 
 
 def _find_end(
@@ -140,6 +150,7 @@ class BlockStreamParser:
         self.steps: list[Block] = []
         self.cut = ""  # what was written behind the steps
         self.thought = ""
+        self.begins_in_thought = False  # the opening tag was in the prompt
         self._text = ""
         self._decided = 0  # up to here every line was looked at
         self._released = 0
@@ -167,8 +178,13 @@ class BlockStreamParser:
         return self._release(self._find_free_end())
 
     def finish(self) -> str:
-        """Finish the answer. Held text is a step, or plain text after all."""
+        """Finish the answer. Held text is a step, or plain text after all. Nothing in a thought is a step, also if only
+        its end was written."""
         self._take_thought(final=True)
+        begin = find_thought_end(self._text)
+        self.begins_in_thought = begin > 0
+        self.thought += self._release(begin)
+        self._text, self._released = self._text[begin:], self._released - begin
         self.steps, end = find_steps(self._text)
         self.cut = self._text[end:]
         return self._release(self.steps[0].start if self.steps else len(self._text))
