@@ -152,6 +152,19 @@ async def test_a_retry_for_a_schema_teaches_no_smaller_window(tmp_path: Path) ->
     assert runner.server.chats[-1]["max_tokens"] >= windows[0]
 
 
+async def test_damaged_facts_are_kept_beside_the_new_ones(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello."]) as runner:
+        write_facts(runner, callForm="native")
+        file = runner.home / "model-facts.json"
+        file.write_bytes(damaged := file.read_bytes()[:-3])
+        done = await runner.run("-p", "hi")
+
+    (kept,) = runner.home.glob("model-facts.json.damaged-*")
+    assert kept.read_bytes() == damaged
+    assert f"model-facts.json is damaged: it was kept as {kept.name}" in done.err
+    assert read_facts(runner)["learnt"]
+
+
 MARKED = b'data: {"choices": [{"delta": {"content": "Hm."}, "finish_reason": "stop"}], "truncated": true, "usage": {"prompt_tokens": %d}}\n\ndata: [DONE]\n\n'
 
 

@@ -313,7 +313,7 @@ class ProcessScope(SettingsScope):
     def model_facts(self) -> ModelFactsFile:
         from ollm.store.model_facts import ModelFactsFile
 
-        return ModelFactsFile(self.home.model_facts, self.clock)
+        return ModelFactsFile(self.home.model_facts, self.clock, self._warn)
 
     @cached_property
     def model_chooser(self) -> ModelChooser:

@@ -1,12 +1,12 @@
 """Learned facts about models, in `~/.ollm/model-facts.json`: one object per server and model.
 
 Several processes may learn at once: each change is merged into the current file under a lock, and the file is replaced
-atomically. Fields of a newer version survive. An unreadable file counts as empty, and its facts are learned again.
+atomically. Fields of a newer version survive. An unreadable file counts as empty, and is kept beside the next one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,10 @@ FACT_NAMES = dict(zip(ModelFacts.__struct_fields__, ModelFacts.__struct_encode_f
 class ModelFactsFile:
     """The facts by key (`{provider}|{base_url}|{model}`)."""
 
-    def __init__(self, path: Path, clock: Clock = now) -> None:
+    def __init__(self, path: Path, clock: Clock = now, report: Callable[[str], object] = str) -> None:
         self._path = path
         self._clock = clock
+        self._report = report
 
     def get(self, key: str) -> ModelFacts:
         """Return the known facts, or safe defaults for an unknown model."""
@@ -52,18 +53,25 @@ class ModelFactsFile:
     def _write(self, key: str, known: ModelFacts, names: Collection[str], dated: Mapping[str, Learnt]) -> None:
         written: dict[str, Any] = msgspec.to_builtins(known)
         with lock_directory(self._path.parent):
-            everything = self._read()
+            everything = self._read(self._put_aside)
             before = everything.get(key, {})
             learnt = {name: one for name, one in _parse_facts(key, before).learnt.items() if name not in names}
             changed = {FACT_NAMES[name]: written[FACT_NAMES[name]] for name in names}
             everything[key] = {**before, **changed, "learnt": {**learnt, **dated}}
             replace_file(self._path, msgspec.json.format(msgspec.json.encode(everything), indent=1))
 
-    def _read(self) -> dict[str, dict[str, Any]]:
+    def _read(self, handle_damage: Callable[[], None] | None = None) -> dict[str, dict[str, Any]]:
         try:
             return msgspec.json.decode(read_small_file(self._path), type=dict[str, dict[str, Any]])
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            if handle_damage and not isinstance(error, FileNotFoundError):
+                handle_damage()
             return {}
+
+    def _put_aside(self) -> None:
+        kept = f"{self._path.name}.damaged-{format_stamp(self._clock()).replace(':', '').replace('.', '-')}"
+        self._path.rename(self._path.with_name(kept))
+        self._report(f"{self._path} is damaged: it was kept as {kept}, and a new one made.")
 
 
 def _parse_facts(key: str, fields: dict[str, Any]) -> ModelFacts:
