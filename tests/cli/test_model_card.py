@@ -152,6 +152,30 @@ async def test_a_retry_for_a_schema_teaches_no_smaller_window(tmp_path: Path) ->
     assert runner.server.chats[-1]["max_tokens"] >= windows[0]
 
 
+async def test_facts_of_another_server_or_file_of_the_same_name_stay(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello."], kind="llama.cpp", model="/x/b/small.gguf") as runner:
+        runner.home.mkdir(mode=0o700)
+        here, file = f"openai|{runner.server.base_url}/v1|", runner.home / "model-facts.json"
+        keys = [f"{here}/x/a/small.gguf", f"{here}/x/b/small.gguf", "openai|http://127.0.0.1:9/v1|/x/b/small.gguf"]
+        late = {"call_form": {"source": "use", "at": format_stamp(now())}}
+        facts = [
+            {"callForm": form, "learnt": late if form != "native" else {}} for form in ("text", "native", "blocks")
+        ]
+        file.write_text(json.dumps(dict(zip(keys, facts, strict=True))))
+        card = await runner.run("models", "card", "small")
+        elsewhere = await runner.run("models", "card", "small", OLLM_BASE_URL="http://127.0.0.1:7")
+        gone = await runner.run("models", "card", "small", OLLM_BASE_URL="http://127.0.0.1:9")
+        forgotten = await runner.run("models", "forget", "small")
+        kept = [json.loads(file.read_text())[key]["callForm"] for key in keys]
+    offline = await runner.run("models", "card", "small")
+
+    assert re.search(r"calls +native", card.out)
+    assert re.search(r"calls +in blocks", gone.out), "it is the only one known there"
+    assert (elsewhere.code, "at http://127.0.0.1:7 yet" in elsewhere.err) == (1, True)
+    assert (forgotten.code, kept) == (0, ["text", "unknown", "blocks"])
+    assert (offline.code, "/x/a/small.gguf at" in offline.err) == (2, True), "the name could mean either"
+
+
 async def test_damaged_facts_are_kept_beside_the_new_ones(tmp_path: Path) -> None:
     async with running(tmp_path, ["Hello."]) as runner:
         write_facts(runner, callForm="native")
@@ -225,8 +249,8 @@ async def test_each_fact_has_its_source_and_date_and_is_forgotten_by_name(tmp_pa
     assert re.search(r"tools +the server takes none.* \(from the server's error, 2 d ago\)", card)
     assert re.search(r"window +as the server says\n", card), "nothing proves the window of an earlier version"
     assert re.search(r"speed +prompt: 20.0 tok/s", card)
-    assert forgotten.err == "ollm: Forgot the tools of scripted.\n"
-    assert again.err == "ollm: Nothing was known about the tools of scripted.\n"
+    assert forgotten.err == f"ollm: Forgot the tools of scripted at {runner.server.base_url}/v1.\n"
+    assert again.err == f"ollm: Nothing was known about the tools of scripted at {runner.server.base_url}/v1.\n"
     assert ["tools" in request for request in runner.server.chats] == [False, True]
     assert wrong.code == 2
 

@@ -11,7 +11,7 @@ import msgspec
 
 from ollm.app.toolbox import create_tool_registry
 from ollm.domain.clock import format_stamp
-from ollm.domain.errors import NotFoundError, UsageError
+from ollm.domain.errors import NotFoundError, OllmError, UsageError
 from ollm.domain.model_facts import MODEL_FIELDS, TEMPLATE_FIELDS, ModelFacts, convert_facts
 from ollm.providers.base import ChatRequest, ModelInfo, find_model, is_called, name_model
 from ollm.providers.server_errors import make_unknown_model_error
@@ -19,7 +19,7 @@ from ollm.providers.server_remedies import identify_server
 from ollm.providers.window import choose_window
 from ollm.runtime.prompt.prefix import count_instruction_tokens
 from ollm.services.model_cards import SharedCard
-from ollm.store.model_facts import split_facts_key
+from ollm.store.model_facts import make_facts_key, split_facts_key
 
 if TYPE_CHECKING:
     from ollm.app.process import ProcessScope
@@ -81,12 +81,36 @@ async def change_loaded(process: ProcessScope, name: str, *, load: bool) -> tupl
 MAX_PROBE_WINDOW_TOKENS = 8192  # the tools are tried in the words of a window of this size at most
 
 
-def find_facts(process: ProcessScope, name: str) -> ModelFacts:
-    """Find what is known about a model, on the server where it was measured last."""
-    known = [facts for facts in process.model_facts.list_all() if is_called(split_facts_key(facts.key)[2], name)]
+async def find_facts(process: ProcessScope, name: str) -> ModelFacts:
+    """Find what is known about a model of the server in use. While that does not answer, the name must be clear."""
+    every = {facts.key: (facts, *split_facts_key(facts.key)[1:]) for facts in process.model_facts.list_all()}
+    known = {key: place for key, place in every.items() if is_called(place[2], name)}
+    address = (process.settings.provider.base_url or "").rstrip("/")
+    if address or len(known) > 1:
+        try:
+            known = {key: known[key] for key in await _list_used_keys(process, name) if key in known}
+        except OllmError:
+            known = {key: place for key, place in known.items() if place[1].startswith(address)}
+            if len(known) > 1:
+                said = " and ".join(f"{model} at {url}" for _, url, model in known.values())
+                raise UsageError(
+                    f"{name} is known as {said}.", action="Write the full name, or start its server."
+                ) from None
     if not known:
-        raise NotFoundError(f"Nothing is known about {name} yet.", action=f"Run `ollm models probe {name}`.")
-    return max(known, key=lambda facts: max([facts.probed or "", *(found.at for found in facts.learnt.values())]))
+        where = f" at {address}" if address else ""
+        raise NotFoundError(f"Nothing is known about {name}{where} yet.", action=f"Run `ollm models probe {name}`.")
+    return next(iter(known.values()))[0]
+
+
+async def _list_used_keys(process: ProcessScope, name: str) -> list[str]:
+    """List the keys of a model of the server in use: by its full name, and by the given one."""
+    choice = await process.create_registry(process.settings.provider, name).choose()
+    try:
+        found = find_model(await choice.provider.models(), name)
+    finally:
+        await choice.provider.close()
+    names = (found.name if found else choice.model, name)
+    return [make_facts_key(choice.provider.name, choice.provider.base_url, each) for each in names]
 
 
 async def import_card(process: ProcessScope, card: SharedCard, name: str | None) -> tuple[ModelFacts, str]:

@@ -153,9 +153,10 @@ def show_card(name: str, as_json: bool) -> None:
     With --json it is a file to share: `ollm models import` reads it. It names no server and no key.
     """
     process = ProcessScope()
-    facts = find_facts(process, name)
-    compared = (("compared", text) for text in describe_results(process.home.root, split_facts_key(facts.key)[2]))
-    rows = (("model", name), *describe_card(facts), *compared)
+    facts = asyncio.run(find_facts(process, name))
+    _, address, model = split_facts_key(facts.key)
+    compared = (("compared", text) for text in describe_results(process.home.root, model))
+    rows = (("model", f"{name} at {address}"), *describe_card(facts), *compared)
     print_result(
         make_card(facts), "\n".join(f"{label:<10}{make_printable(text)}" for label, text in rows), as_json=as_json
     )
@@ -170,9 +171,9 @@ def forget(name: str, fact: str | None) -> None:
     FACT is the name of a line of `ollm models card NAME`, such as window or tools.
     """
     process = ProcessScope()
-    key = find_facts(process, name).key
+    key = asyncio.run(find_facts(process, name)).key
     forgotten = process.model_facts.forget(key, CARD_FIELDS[fact] if fact else None)
-    what = f"the {fact} of {name}" if fact else name
+    what = f"{f'the {fact} of ' if fact else ''}{name} at {split_facts_key(key)[1]}"
     warn(f"Forgot {what}." if forgotten else f"Nothing was known about {what}.")
 
 
