@@ -58,7 +58,9 @@ def unset_setting(home: Home, key: str) -> Path:
         try:
             return remove_key(before, _find_key_path(before, key, home.config))
         except UsageError:
-            require_known_key(key)  # a key that is wrong and in the file goes; one that is not there has another name
+            require_known_key(
+                key
+            )  # An unknown key in the file may be removed; any other unknown key gets a suggestion.
             raise
 
     return _rewrite_config(home, remove)
@@ -174,7 +176,7 @@ def remove_key(text: str, path: Sequence[str]) -> str:
     line = text.rfind("\n", 0, start) + 1
     if not text[line:start].strip():
         changed = text[:line] + text[text.find("\n", end) + 1 or len(text) :]
-    else:  # the key is between braces, with others on its line
+    else:  # The key is between braces, with others on its line.
         after = re.sub(r"\A\s*,\s*", "", text[end:])
         changed = (text[:start] if after != text[end:] else re.sub(r",\s*\Z", "", text[:start])) + after
     before = _parse_plain(text)

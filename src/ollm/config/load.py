@@ -18,7 +18,7 @@ from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
 
 BASE_VALUES = {"fileDiscovery": {"builtinIgnores": list(BUILTIN_IGNORES)}, "policy": {"defaultAction": "ask"}}
-FATAL_KEYS = ("provider", "roles.main")  # beginnings of keys
+FATAL_KEYS = ("provider", "roles.main")
 USER_ONLY_KEYS = (
     "policy.approval",
     "environment.allowList",
@@ -289,7 +289,7 @@ def apply_safe_fallbacks(values: dict[str, Any], places: dict[str, SourcePositio
     if any(mistake.key in ENVIRONMENT_SHAPE for mistake in mistakes):
         values["environment"] = {"allowList": [], "denyPatterns": ["*"]}
     if any(mistake.key == "archive" or mistake.key.startswith("archive.") for mistake in mistakes):
-        values["archive"] = {}  # a mistyped `workspaces` must not send everything
+        values["archive"] = {}  # A mistyped `workspaces` must not send everything.
     bad = [mistake for mistake in mistakes if mistake.key == "policy" or mistake.key.startswith("policy.rules")]
     if bad:
         policy = values.setdefault("policy", {})
@@ -320,7 +320,7 @@ def _is_server_url(url: str) -> bool:
         return False
     try:
         return urlsplit(url).port != 0
-    except ValueError:  # a port that is too large or no number, half an address of IPv6
+    except ValueError:  # The port is too large or no number, or the address is half of one.
         return False
 
 

@@ -103,7 +103,7 @@ class SettingsReader:
                 values[key] = self._read_models(child)
             elif path == "roles" and isinstance(child.value, dict):
                 before, role = len(self.mistakes), self.read_struct(ProviderSettings, child, name)
-                if role and len(self.mistakes) == before:  # half a role could send a key to another server
+                if role and len(self.mistakes) == before:  # Half a role could send a key to another server.
                     values[key] = role
             else:
                 self._read_field(find_field_type(kind, key), child, name, values, key)

@@ -10,7 +10,7 @@ from typing import Literal
 from ollm.domain.struct import Data
 
 MAX_MARKED_WORDS = 200
-MIN_LIKENESS = 0.5  # of two lines whose words are compared
+MIN_LIKENESS = 0.5  # Less similar lines are shown without marked words.
 Span = tuple[int, int]
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
@@ -27,7 +27,7 @@ class DiffRow(Data, frozen=True):
 
 def parse_diff(diff: str) -> Iterator[DiffRow]:
     """Yield the rows of a unified diff. Removed and added lines of one change are side by side."""
-    old = new = left = 0  # left: lines of this place that are still to come, on either side
+    old = new = left = 0  # `left` counts the lines of this hunk that are still to come, on either side.
     gone: list[str] = []
     come: list[str] = []
 

@@ -14,8 +14,10 @@ from ollm.domain.struct import Data, SparseData
 
 Role = Literal["user", "assistant", "system", "tool"]
 JsonObject = dict[str, Any]
-ThinkingField = Literal["", "reasoning_content", "reasoning", "thinking", "text"]  # "text": between tags in the answer
-UNPARSED_KEY = "_unparsed"  # holds arguments that are not a JSON object
+ThinkingField = Literal[
+    "", "reasoning_content", "reasoning", "thinking", "text"
+]  # "text" stands for tags in the answer.
+UNPARSED_KEY = "_unparsed"  # It holds arguments that are not a JSON object.
 
 
 class MessagePart(msgspec.Struct, frozen=True, rename="camel", tag_field="type"):
@@ -34,12 +36,17 @@ class ThinkingPart(MessagePart, frozen=True, tag="thinking", omit_defaults=True)
     details: tuple[JsonObject, ...] = ()
 
 
-PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")  # that models take and browsers show
+PICTURE_TYPES = (
+    "image/png",
+    "image/jpeg",
+    "image/gif",
+    "image/webp",
+)  # Models take these formats, and browsers show them.
 
 
 class ImagePart(MessagePart, frozen=True, tag="image"):
     media_type: str
-    data: str  # base64
+    data: str  # It is base64.
 
 
 class ToolCallPart(MessagePart, frozen=True, tag="tool_call"):
@@ -64,9 +71,9 @@ class Message(SparseData, frozen=True):
     timestamp: str
     id: int = 0
     interrupted: bool = False
-    cut: str = ""  # text after the model's tool call: stored, never shown or sent
-    written: str = ""  # the model's own text up to the call, if calls were parsed from text
-    origin: str = ""  # of an answer: a short hash of its server and model; of a request: the paired device
+    cut: str = ""  # It is the text after a tool call: stored, never shown or sent.
+    written: str = ""  # It is the model's own text up to the call, if calls were parsed from text.
+    origin: str = ""  # An answer has a hash of its server and model here, a request the paired device.
 
     @property
     def text(self) -> str:
@@ -130,7 +137,7 @@ class PromptMessage(SparseData, frozen=True):
     def split_content(self) -> tuple[str, str]:
         """Split the content into the message itself and the engine's additions."""
         end = self.own_chars
-        if end is None or not self.content.startswith("\n\n", end):  # shortened since
+        if end is None or not self.content.startswith("\n\n", end):  # The message was shortened since.
             return self.content, ""
         return self.content[:end], self.content[end + 2 :]
 
@@ -173,7 +180,7 @@ def replace_surrogates(text: str) -> str:
         return text
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    except UnicodeEncodeError:  # halves of characters, which no file name has
+    except UnicodeEncodeError:  # The text has half a surrogate pair, which no file name has.
         return text.encode("utf-8", "replace").decode()
 
 

@@ -122,7 +122,7 @@ class SessionMetadata(Data, frozen=True):
     title: str = ""
     context_window: int | None = None
     origin: str | None = None
-    parent: ParentCall | UnsetType | None = UNSET  # of a task or a fork
+    parent: ParentCall | UnsetType | None = UNSET  # Only tasks and forks have one.
     failed_turns: tuple[FailedTurn, ...] | UnsetType = UNSET
     schema_version: int = SCHEMA_VERSION
 
@@ -152,7 +152,7 @@ class SessionSummary(Data, frozen=True):
     title: str = ""
     workspace: str | None = None
     status: SessionStatus = "closed"
-    damaged: str | None = None  # what is wrong with the file, in a sentence
+    damaged: str | None = None  # It is a sentence about the fault of the file.
     origin: str | None = None
     parent: ParentCall | None = None
 
@@ -216,7 +216,7 @@ class SnapshotSummary(Data, frozen=True):
 
 class CommandOutcome(Data, frozen=True):
     command: str
-    outcome: str  # "ok", "exit 1", "Timeout"
+    outcome: str  # It is "ok", "exit 1" or "Timeout".
 
     @property
     def ok(self) -> bool:
@@ -228,7 +228,7 @@ class Episode(Data, frozen=True):
 
     session_id: str
     number: int
-    timestamp: int  # epoch milliseconds
+    timestamp: int  # It is in epoch milliseconds.
     request: str
     answer: str = ""
     reason: str = "answered"
@@ -272,8 +272,8 @@ class ChatSession(Data, frozen=True):
     summary: str = ""
     recent_messages: tuple[dict[str, Any], ...] = ()
     plan: PlanState = msgspec.field(default_factory=PlanState)
-    parent: str | None = None  # from the archive, not a column
-    workspace: str | None = None  # likewise
+    parent: str | None = None  # It is from the archive, not a column.
+    workspace: str | None = None  # It is from the archive, not a column.
 
 
 class ListedLine(Protocol):
@@ -308,7 +308,7 @@ def arrange_forks(lines: Iterable[Line]) -> list[Line]:
 
 def _find_oldest_ancestor(line: Line, known: dict[str, Line]) -> Line:
     seen: set[str] = set()
-    while line.parent in known and line.session_id not in seen:  # a damaged file may name a descendant as its parent
+    while line.parent in known and line.session_id not in seen:  # A damaged file may name a descendant as its parent.
         seen.add(line.session_id)
         line = known[line.parent]
     return line

@@ -7,8 +7,8 @@ from itertools import repeat
 
 from ollm.domain.lazy import compile_late
 
-MIN_SIMILARITY = 0.6  # share of letters in place
-MIN_PARTIAL_SCORE = 85  # for a name of which only a part was typed
+MIN_SIMILARITY = 0.6  # It is the share of letters in place.
+MIN_PARTIAL_SCORE = 85  # It is for a name of which only a part was typed.
 MAX_TYPED_CHARACTERS = 100
 VARIABLE_PATTERN = compile_late(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 

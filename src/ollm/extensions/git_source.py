@@ -94,7 +94,7 @@ def fetch_source(source: GitSource, folder: Path, environment: Mapping[str, str]
         data = git("cat-file", "--batch", stdin="".join(f"{each[1]}\n" for each in entries).encode())
     begin = 0
     for path, _, size, mode in entries:
-        begin = data.index(b"\n", begin) + 1  # after the line with id, type and size
+        begin = data.index(b"\n", begin) + 1  # A line with id, type and size comes first.
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data[begin : begin + size])
         (folder / path).chmod(mode)

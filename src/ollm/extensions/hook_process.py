@@ -25,7 +25,7 @@ BOXED_HINT = " (Hooks run in the sandbox; `sandbox: off` beside its command in y
 BLOCK_EXIT_CODE = 2
 MAX_SHOWN_CHARACTERS = 500
 CLAUDE_KEYS = frozenset({"hookSpecificOutput", "decision", "reason", "stopReason", "systemMessage", "suppressOutput"})
-LAST_OUTPUT_SECONDS = 0.5  # seconds for output that is still in the pipe when the hook has ended
+LAST_OUTPUT_SECONDS = 0.5  # Output may still be in the pipe when the hook has ended.
 
 
 class HookReply(Data, frozen=True):
@@ -56,7 +56,7 @@ class HookRunner:
 
     async def run(self, hook: Hook, document: Mapping[str, Any]) -> HookReply:
         try:
-            async with asyncio.timeout(hook.timeout):  # wait_for of Python 3.11 may lose a cancel
+            async with asyncio.timeout(hook.timeout):  # `wait_for` of Python 3.11 may lose a cancel.
                 code, out, errors = await self._run(hook, msgspec.json.encode(document))
         except TimeoutError:
             return HookReply(failure=f"it timed out after {hook.timeout:g} s")
@@ -74,7 +74,7 @@ class HookRunner:
             return HookReply(
                 failure=f"it exited with code {code}: {shorten_output(errors) or shorten_output(out)}".rstrip(": ")
             )
-        plain = hook.claude and not out.lstrip().startswith("{")  # words for the model
+        plain = hook.claude and not out.lstrip().startswith("{")  # Plain words are for the model.
         return HookReply(text=shorten_output(out)) if plain else read_reply(out)
 
     async def _run(self, hook: Hook, document: bytes) -> tuple[int, str, str]:
@@ -174,7 +174,7 @@ def match_tool(matcher: str, tool: str) -> bool:
     try:
         return any(re.fullmatch(matcher, name) for name in (to_claude_name(tool), tool))
     except re.error:
-        return True  # a guard with a broken pattern guards everything
+        return True  # A guard with a broken pattern guards everything.
 
 
 def to_claude_name(tool: str) -> str:

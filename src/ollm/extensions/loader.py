@@ -22,7 +22,7 @@ from ollm.tools.framework.base import Tool, ToolSpec, make_spec
 Kind = Literal["tools", "context", "searchBackends", "providers"]
 MANIFEST_FILE = "extension.yaml"
 TEXT_FOLDERS = ("commands", "skills", "agents")
-FOLDER_VARIABLE = "${extension}"  # in hooks and MCP servers: the folder of the extension
+FOLDER_VARIABLE = "${extension}"  # It stands for the folder of the extension in hooks and MCP servers.
 NAME_PATTERN = r"^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?\Z"
 TARGET_PATTERN = r"^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z"
 MAX_MANIFEST_BYTES = 64 * 1024
@@ -173,7 +173,7 @@ def _build_package(name: str, points: dict[Kind, dict[str, Any]]) -> tuple[Manif
     return manifest, lambda addition: points[addition.kind][addition.name].load()
 
 
-ROOT_PACKAGE = "ollm_extensions"  # folders are loaded below it, so that they meet nobody else's modules
+ROOT_PACKAGE = "ollm_extensions"  # Folders are loaded below it, so that they meet nobody else's modules.
 
 
 class ExtensionContext(msgspec.Struct, frozen=True):

@@ -315,7 +315,7 @@ CATEGORY_RULES: dict[ToolCategory, tuple[Decision, Risk, str]] = {
     "run": ("ask", Risk.MEDIUM, "it may change files or send data"),
 }
 READING_CATEGORIES: frozenset[ToolCategory] = frozenset({"read", "notes", "web"})
-FIND_TOOL = "find_tool"  # finds tools from outside by words: known wherever there are such tools
+FIND_TOOL = "find_tool"  # It finds external tools, so it exists wherever there are some.
 # For an engine that is not handed what the classes of the tools say.
 KNOWN_CATEGORIES: Mapping[str, ToolCategory] = {
     **dict.fromkeys(("read_file", "read_many_files", "glob", "grep", "ls", "recall", "outline", "task"), "read"),

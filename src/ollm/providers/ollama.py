@@ -69,7 +69,7 @@ class Ollama(ServerProvider):
                         continue
                     last = self._decode_chunk(line)
                     pieces = read_pieces(last)
-                    response.timer.reset(begun=not request.tools)  # a call is held back until it is whole
+                    response.timer.reset(begun=not request.tools)  # Ollama holds a call back until it is whole.
                     for piece in pieces:
                         called = called or isinstance(piece, CallPiece)
                         yield piece

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 REFUSAL_STATUSES = (400, 404, 422)
 DONE_MARK = "[DONE]"
-MAX_BATCHED_REQUESTS = 256  # vLLM's default for --max-num-seqs
+MAX_BATCHED_REQUESTS = 256  # It is vLLM's default for --max-num-seqs.
 
 
 class OpenAICompatible(ServerProvider):
@@ -73,14 +73,14 @@ class OpenAICompatible(ServerProvider):
     def __init__(self, exchange: Exchange, api: str = "/v1", name: str = "openai") -> None:
         super().__init__(exchange, exchange.url + api)
         self.name = name
-        self.slots = 0  # requests at a time, as far as the server said
-        self.described: ModelInfo | None = None  # what the server last said of its model
-        self.is_silent = False  # its page about the model did not answer, so that its window is not known
+        self.slots = 0  # The server runs so many requests at a time, if it says so.
+        self.described: ModelInfo | None = None  # It is the last description of the model by the server.
+        self.is_silent = False  # Its page about the model did not answer, so its window is unknown.
         self._api = api
         self._listing: Any = None
         self._encoded = MessageEncoder()
-        self.kind: Kind | None = None  # None: not connected yet
-        self._inner_kind: Kind | None = None  # of the server behind llama-swap
+        self.kind: Kind | None = None  # None means not connected yet.
+        self._inner_kind: Kind | None = None  # It is that of the server behind llama-swap.
         self._slots: LlamaSlots | None = None
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
@@ -96,7 +96,7 @@ class OpenAICompatible(ServerProvider):
 
     async def _build_body(self, request: ChatRequest) -> JsonObject:
         if self.kind is None and request.settings and request.settings.differs_by_server:
-            await self._get_listing()  # each kind of server takes thinking and penalties as other fields
+            await self._get_listing()  # Each kind of server takes thinking and penalties as other fields.
         body = build_chat_body(request, self._encoded, self.kind or "other")
         if self.kind == LLAMA_CPP:
             body |= {"return_progress": True, "cache_prompt": True}
@@ -113,16 +113,18 @@ class OpenAICompatible(ServerProvider):
         (info,) = await self.add_states([found])
         if info.state in NOT_LOADED:
             announce(f"loading {info.name}")
-            with suppress(ModelError):  # the request itself says why; LM Studio before 0.4 loads only for one
+            with suppress(ModelError):  # The request itself reports why; LM Studio before 0.4 loads only for one.
                 await self.set_loaded(info.name, loaded=True)
-            await self._get_listing(anew=True)  # it tells more of a loaded model, such as its parameters
+            await self._get_listing(anew=True)  # The server describes a loaded model in more detail.
         return info.name
 
     async def describe(self, model: str) -> ModelInfo:
         """Describe a model. A server without a model list accepts any name."""
         infos = parse_model_infos(await self._get_listing())
         info = find_model(infos, model)
-        if info is None and infos and (self.kind != LLAMA_CPP or self.pages):  # alone it serves any name
+        if (
+            info is None and infos and (self.kind != LLAMA_CPP or self.pages)
+        ):  # A llama.cpp server with one model serves any name.
             raise make_unknown_model_error(self.base_url, model, [each.name for each in infos])
         info = info or (infos[0] if infos else ModelInfo(name=model))
         if self.pages:
@@ -195,7 +197,7 @@ class OpenAICompatible(ServerProvider):
         try:
             found = as_mapping(await self._exchange.request_json("POST", page, body))
         except ModelError as error:
-            if lists_no_models(error):  # an older server without this page
+            if lists_no_models(error):  # Older servers do not have this page.
                 return None
             raise
         return as_text(found.get("prompt")) or None
@@ -227,7 +229,7 @@ class OpenAICompatible(ServerProvider):
                 try:
                     pieces = assembly.add_chunk(self._decode_chunk(data))
                 except ModelError:
-                    if done := assembly.calls_complete:  # llama.cpp misses the end of a call that it gave whole
+                    if done := assembly.calls_complete:  # llama.cpp misses the end of a call that it gave whole.
                         break
                     raise
                 if assembly.grew:
@@ -255,7 +257,7 @@ class OpenAICompatible(ServerProvider):
             except ModelLoadingError:
                 await asyncio.sleep(LOADING_SECONDS)
             except ModelError as error:
-                if is_passing(error):  # a window guessed without the list would stay
+                if is_passing(error):  # A window guessed without the list would stay.
                     raise
                 self._remember(None)
                 return None

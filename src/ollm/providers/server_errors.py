@@ -21,7 +21,7 @@ from ollm.system.http import FullResponse
 from ollm.system.terminal_text import flatten_text
 
 REFUSING_STATUSES = (400, 413, 422)
-OVERFLOW_STATUSES = (*REFUSING_STATUSES, 200, 500)  # 200: in the middle of a stream
+OVERFLOW_STATUSES = (*REFUSING_STATUSES, 200, 500)  # 200 is that of an error inside a stream.
 OVERFLOW_CODE = compile_late(r"context_length|exceed_context|context_window|string_above_max|too_long", re.IGNORECASE)
 LENGTH_WORDS = compile_late(r"token|context|prompt|sequence|max_seq|input length|\blength\b")
 EXCESS_WORDS = compile_late(
@@ -30,9 +30,9 @@ EXCESS_WORDS = compile_late(
 )
 UNKNOWN_MODEL_PHRASES = ("invalid model name", "server is pinned to", "model_not_found", "unknown model")
 MAX_ERROR_CHARACTERS = 300
-TEMPLATE_TRACE_END = "\nError: "  # in llama.cpp, between the trace of a chat template and the reason
-LITELLM_KEY_REFUSAL = "no connected db"  # what litellm without a database says of an unknown key
-NOT_LOADED_TEXT = "model is not loaded"  # llama.cpp's router with --no-models-autoload
+TEMPLATE_TRACE_END = "\nError: "  # llama.cpp puts it between the trace of a chat template and the reason.
+LITELLM_KEY_REFUSAL = "no connected db"  # litellm without a database says this of an unknown key.
+NOT_LOADED_TEXT = "model is not loaded"  # llama.cpp's router says this with --no-models-autoload.
 LOG_ACTION = "Check its log, then try again."
 KEY_REFUSAL = "rejected the API key", "Set provider.apiKeyEnv or OLLM_API_KEY."
 STATUS_MEANINGS = {
@@ -42,7 +42,7 @@ STATUS_MEANINGS = {
     429: ("is rate limiting", "Wait a little and try again."),
     3: ("redirects", "Set provider.baseUrl to the final URL."),
     5: ("failed", LOG_ACTION),
-}  # and what to do, by status or its first digit
+}  # The keys are a status or its first digit.
 VLLM_TOOLS_ACTION = (
     "For native tool calls start vLLM with --enable-auto-tool-choice --tool-call-parser NAME"
     " (hermes for Qwen, mistral, llama3_json …)."
@@ -54,7 +54,7 @@ TOOL_ACTIONS = (
     (("tool", "--jinja"), "For native tool calls start llama.cpp with --jinja."),
     (("does not support tools",), OTHER_MODEL_ACTION),
     (("tool calling is not supported",), OTHER_MODEL_ACTION),
-)  # by what an error contains
+)  # Each needs all of its texts in the error.
 
 
 class ModelLoadingError(ModelError):
@@ -169,11 +169,11 @@ def as_int(value: Any) -> int:
 
 
 MAX_SEARCHED_CHARACTERS = 8000
-MIN_WINDOW_TOKENS = 512  # a smaller number in a refusal is about something else
+MIN_WINDOW_TOKENS = 512  # A smaller number in a refusal is about something else.
 NUMBER = r"(\d[\d,_]{0,12})"
 
 # Each list is tried in order; the first pattern that matches says the number. `low` marks a lower bound.
-COMPARED = rf"\({NUMBER} ?[>/] ?(?P<last>\d[\d,_]{{0,12}})\)"  # (9000 > 8192)
+COMPARED = rf"\({NUMBER} ?[>/] ?(?P<last>\d[\d,_]{{0,12}})\)"  # An example is (9000 > 8192).
 WINDOW_PATTERNS = (
     COMPARED,
     rf"\bn_ctx\W{{1,5}}{NUMBER}",
@@ -207,7 +207,7 @@ def read_overflow_numbers(text: str) -> dict[str, Any]:
     """Read the numbers from the text of the error, or from the whole body as text."""
     searched = text[:MAX_SEARCHED_CHARACTERS]
     if len(searched) < len(text):
-        searched = searched.rstrip("0123456789,_")  # a number that was cut in two says nothing
+        searched = searched.rstrip("0123456789,_")  # A number that was cut in two says nothing.
     window, _ = _find_number(WINDOW_PATTERNS, searched)
     window = window if window >= MIN_WINDOW_TOKENS else 0
     prompt, at_least = _find_number(PROMPT_PATTERNS, searched)

@@ -31,7 +31,7 @@ REASONS: dict[str, FinishReason] = {
     "function_call": "tool_calls",
 }
 THINKING_FIELDS: tuple[ThinkingField, ...] = ("reasoning_content", "reasoning")
-MAX_CALL_CHARACTERS = 8 << 20  # what one answer may bring of calls
+MAX_CALL_CHARACTERS = 8 << 20  # A broken server may send a call without end.
 MAX_CALLS = 1_000
 
 
@@ -77,11 +77,11 @@ class StreamAssembler:
         self._details: list[JsonObject] = []
         self._usage = Usage()
         self._call_characters = 0
-        self.grew = False  # the last chunk brought something
+        self.grew = False  # It is set if the last chunk brought something.
         self._counts_reuse = False
         self._read_seconds = 0.0
         self._truncated = False
-        self.writing = False  # the model has begun: text, thinking or a fragment of a call came
+        self.writing = False  # It is set once text, thinking or a part of a call came.
 
     @property
     def is_complete(self) -> bool:

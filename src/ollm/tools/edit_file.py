@@ -104,7 +104,7 @@ def _rename_keys(edit: JsonObject) -> JsonObject:
 
 MAX_SEARCHED_LINES = 50_000
 MAX_SHOWN_LINES = 12
-SHORT_FILE_CHARS = 1_000  # characters of a file that is shown whole
+SHORT_FILE_CHARS = 1_000  # A file of at most so many characters is shown whole.
 
 
 def find_closest_text(text: str, target: str) -> str:
@@ -154,7 +154,7 @@ def apply_edits(text: str, edits: tuple[Replacement, ...], given: str) -> tuple[
                 f"Edits {one.edit} and {following.edit} change the same text of {given}, at line "
                 f"{_count_line(text, following.start)}; nothing changed. Make them one edit.",
             )
-    newline = "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"  # the most common one
+    newline = "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"  # It is the most common one.
     parts, position = [], 0
     for place in places:
         parts += [text[position : place.start], place.replacement.replace("\n", newline)]

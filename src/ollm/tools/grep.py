@@ -177,10 +177,10 @@ def _parse_counts(printed: bytes, output: str) -> Iterator[tuple[str, int]]:
             yield os.fsdecode(name).removeprefix("./"), int(count)
 
 
-_ARGUMENT_BYTES = 1_000_000  # of the 2 MB that a command line may have
-_ARGUMENT_COST = 16  # bytes an argument takes besides its own
+_ARGUMENT_BYTES = 1_000_000  # A command line may have 2 MB.
+_ARGUMENT_COST = 16  # Each argument takes so many bytes besides its own.
 _CHUNK_BYTES = 1 << 18
-MAX_SEARCHED_BYTES = 4 << 30  # a larger file, which may be a hole on the disk, is left out
+MAX_SEARCHED_BYTES = 4 << 30  # A larger file may be sparse and is left out.
 
 
 @cache
@@ -232,7 +232,7 @@ async def _run_ripgrep(root: Path, options: Sequence[str], batch: Sequence[bytes
         while chunk := await process.output.read(_CHUNK_BYTES):
             yield chunk
         complaint = (await process.errors.read()).decode("utf-8", "replace")
-        if await process.wait() == 2 and complaint:  # of the pattern: it says nothing of files
+        if await process.wait() == 2 and complaint:  # With --no-messages only the pattern is complained about.
             raise make_pattern_failure(complaint)
     finally:
         await process.close()
@@ -270,9 +270,9 @@ def _run_type_list() -> str:
     ).stdout
 
 
-_MAX_LINE_CHARS = 400  # characters of a line that are shown
+_MAX_LINE_CHARS = 400
 _CHARS_BEFORE_MATCH = 120
-_MAX_RECORD_BYTES = 8 << 20  # bytes of one line of output
+_MAX_RECORD_BYTES = 8 << 20  # A longer line of output is counted and not shown.
 MAX_COUNTED_MATCHES = 10_000
 
 
@@ -295,7 +295,7 @@ class MatchCollector:
         self.binary: set[str] = set()
         self.count = 0
         self.too_long = 0
-        self._rest = b""  # the beginning of a line whose end has not come
+        self._rest = b""  # It is the beginning of a line whose end has not come.
         self._decode = msgspec.json.Decoder().decode
 
     @cached_property

@@ -114,10 +114,7 @@ class Recall(Tool[Archive], frozen=True):
             return render_page(text, self.offset, what)
         wanted = LineRange(first=self.start_line or 1, last=self.end_line)
         shown = render_lines(what.capitalize(), text, wanted, limits)
-        lines = count_lines(shown)
-        return ToolResult(
-            llm_content=shown, return_display=f"{what}: 1 line" if lines == 1 else f"{what}: {lines:,} lines"
-        )
+        return ToolResult(llm_content=shown, return_display=f"{what}: {format_count(count_lines(shown), 'line')}")
 
     def _quote_queries(self) -> str:
         return ", ".join(f"“{shorten_line(query, SHOWN_QUERY_CHARS)}”" for query in self.queries or ())

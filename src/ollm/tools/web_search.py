@@ -26,10 +26,10 @@ from ollm.tools.web.address import parse_url
 MAX_SNIPPET_CHARS = 300
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 SERVICE_URLS = {"searxng": "", "brave": "https://api.search.brave.com", "tavily": "https://api.tavily.com"}
-SNIPPET_KEYS = ("content", "description", "body")  # by service: SearXNG and Tavily, Brave, ddgs
+SNIPPET_KEYS = ("content", "description", "body")  # SearXNG and Tavily use the first, Brave the second, ddgs the third.
 MAX_RESULTS = 20
 KEY_REFUSED_STATUSES = (401, 403)
-RATE_LIMITED_STATUSES = (429, 432, 433)  # Tavily says 432 and 433 when a plan is used up
+RATE_LIMITED_STATUSES = (429, 432, 433)  # Tavily answers 432 and 433 when a plan is used up.
 
 
 class SearchHit(Data, frozen=True):

@@ -63,7 +63,7 @@ class Catalogue(Data, frozen=True):
     instructions: str = ""
     left_out: tuple[str, ...] = ()
     timestamp: str = ""
-    hung: bool = False  # it did not answer at its last start, and nothing is known of it
+    hung: bool = False  # It did not answer at its last start, and nothing is known of it.
 
 
 async def fetch_catalogue(client: Client, server: McpServer, clock: Clock = now) -> Catalogue:
@@ -153,7 +153,7 @@ class CatalogueFile:
     def __init__(self, file: Path, clock: Clock = now) -> None:
         self._file = file
         self._clock = clock
-        self._catalogues: dict[str, Catalogue] | None = None  # what was read first: a start asks for every server
+        self._catalogues: dict[str, Catalogue] | None = None  # It is read once, because a start asks for every server.
 
     def get(self, server: McpServer) -> Catalogue | None:
         if self._catalogues is None:
@@ -192,7 +192,9 @@ def _make_key(server: McpServer) -> str:
 MAX_SUMMARY_CHARACTERS = 2_000
 MAX_SHOWN_CHARACTERS = 20_000
 
-Run = Callable[[JsonObject, Callable[[str], None]], Awaitable[ToolResult]]  # the arguments, and where progress goes
+Run = Callable[
+    [JsonObject, Callable[[str], None]], Awaitable[ToolResult]
+]  # The second argument takes lines about the progress.
 
 RESOURCE_PARAMETERS: JsonObject = {
     "type": "object",

@@ -137,7 +137,7 @@ LOG_LEVELS = {
     "emergency": logging.ERROR,
 }
 MAX_LOG_CHARACTERS = 500
-MAX_TOLD_ERRORS = 5  # log lines of a server that the person is shown; the others are in the log file
+MAX_TOLD_ERRORS = 5  # Further log lines of a server are only in the log file.
 
 
 @asynccontextmanager
@@ -163,7 +163,7 @@ class ClientFeatures:
         self._ask = ask
         self._told_errors = 0
         self.pause: Callable[[], AbstractAsyncContextManager[None]] = pause_nothing
-        self.offers_changed = False  # the server said that it has other tools now
+        self.offers_changed = False  # It is set when the server announces other tools.
 
     def build_options(self) -> dict[str, Any]:
         from importlib.metadata import version

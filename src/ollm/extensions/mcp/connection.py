@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CLOSE_TIMEOUT_SECONDS = 2.0
 MAX_FAILURES = 5
-POLL_SECONDS = 2.0  # between two looks at what a first start has downloaded
+POLL_SECONDS = 2.0  # The download of a first start is measured so often.
 FIRST_NEWS_SECONDS = 4.0
 MAX_INSTALL_SECONDS = 3600.0
 MIN_TOLD_BYTES = 100_000
 MAX_RETRY_PAUSE_SECONDS = 8.0
 FAILURE_KIND = "McpError"
-LOST_SESSION_STATUSES = (400, 404)  # MCP prescribes 404; many servers answer 400
+LOST_SESSION_STATUSES = (400, 404)  # MCP prescribes 404, but many servers answer 400.
 
 Open = Callable[["McpConnectionState"], AbstractAsyncContextManager[Any]]
 
@@ -43,9 +43,9 @@ class McpConnectionState:
     def __init__(self) -> None:
         self.over = asyncio.Event()
         self.why = ""
-        self.status = 0  # the last HTTP status that was a refusal
+        self.status = 0  # It is the last HTTP status that was a refusal.
         self.last_words: Callable[[], str] = str
-        self.install: FirstStart | None = None  # if this start may install the server
+        self.install: FirstStart | None = None  # It is set if this start may install the server.
 
     def note_refusal(self, status: int) -> None:
         self.status = status
@@ -82,12 +82,12 @@ class McpConnection:
         self.features = features
         self.features.pause = self._pause_deadlines
         self._workspace = workspace
-        self._search_path = search_path  # where programs are looked for
+        self._search_path = search_path  # Programs are looked for here.
         self.approve: Callable[[McpServer], Awaitable[None]] = allow_server
         self.tell: Callable[[str], None] = lambda _text: None
         self.installing = False
         self.failures = 0
-        self._deadlines: set[asyncio.Timeout] = set()  # of the requests that wait for their answers
+        self._deadlines: set[asyncio.Timeout] = set()  # Each waiting request has one.
         self._open = open_transport
         self._line: McpConnectionState | None = None
         self._client: Client | None = None
@@ -228,7 +228,7 @@ class McpConnection:
             before, size = size, await asyncio.to_thread(line.install.measure)
             if size != before:
                 idle_since, self.installing = clock(), True
-                limit = max(limit, DEFAULT_START_SECONDS)  # what was installed may compile itself before it answers
+                limit = max(limit, DEFAULT_START_SECONDS)  # A new program may compile itself before it answers.
             if size > MIN_TOLD_BYTES and clock() - began >= news_at:
                 news_at *= 2
                 self.tell(f"Installing the MCP server {self.server.name}: {size / 1e6:,.1f} MB so far.")
@@ -302,7 +302,7 @@ class McpConnection:
 def _fail(ready: asyncio.Future[Any], error: Exception) -> None:
     if not ready.done():
         ready.set_exception(error)
-        ready.exception()  # whoever waits still gets it; nobody waiting is no fault
+        ready.exception()  # A caller that waits still gets it; without one asyncio would log it.
 
 
 async def _skip_validation(_name: str, _result: object) -> None: ...

@@ -12,7 +12,7 @@ from ollm.system.beneath import make_readable
 from ollm.system.folders import measure_bytes
 from ollm.system.locks import OwnerLock
 
-INSTALLED = ".installed"  # in the folder of a server that has answered once
+INSTALLED = ".installed"  # A server that has answered once has this file in its folder.
 
 
 class FirstStart:

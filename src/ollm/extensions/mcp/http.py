@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 CONNECT_TIMEOUT_SECONDS = 10.0
-LOGIN_STATUS = 401  # the SDK logs in and sends the message again
+LOGIN_STATUS = 401  # The SDK logs in and sends the message again.
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
@@ -107,7 +107,7 @@ async def limit_response(response: Any) -> None:
     response.stream = LimitedBody()
 
 
-SILENCE_TIMEOUT_SECONDS = 3600.0  # seconds a stream may bring nothing
+SILENCE_TIMEOUT_SECONDS = 3600.0  # A stream may bring nothing for so long.
 
 
 @asynccontextmanager
@@ -136,7 +136,7 @@ async def open_sse_transport(
                 await heard.send(message)
             end("it closed its stream of events")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            pass  # this side let go
+            pass  # This side closed its streams first.
 
     limits = (CONNECT_TIMEOUT_SECONDS, SILENCE_TIMEOUT_SECONDS)
     opening = sse_client(server.url, server.headers, *limits, httpx_client_factory=make_client, auth=auth)

@@ -17,7 +17,7 @@ from ollm.system.processes import ProcessCommand, ProcessHost
 from ollm.system.program_pipes import RunningProgram, keep_program, start_configured
 from ollm.system.sandbox.sandbox import Sandbox
 
-STORED_FIRST = {"npm_config_prefer_offline": "true"}  # a server that was downloaded starts without a network
+STORED_FIRST = {"npm_config_prefer_offline": "true"}  # A downloaded server then starts without a network.
 
 
 def make_opener(
@@ -79,8 +79,8 @@ async def open_with_login(server: McpServer, logins: Path | None, line: McpConne
 log = logging.getLogger("ollm.mcp")
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
-MAX_GARBAGE_LINES = 1_000  # lines that are no messages
-MAX_UNASKED_MESSAGES = 20_000  # messages in a row that answer nothing
+MAX_GARBAGE_LINES = 1_000  # Some servers print text before their first message.
+MAX_UNASKED_MESSAGES = 20_000  # A server that only notifies would keep ollm busy.
 
 
 @asynccontextmanager
@@ -96,7 +96,7 @@ async def open_stdio_transport(started: RunningProgram, lost: Callable[[str], No
         try:
             lost(await _forward_messages(started.output, heard.send))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            pass  # this side let go: whoever did knows why, and it is not the server's doing
+            pass  # This side closed its streams first.
         except OSError:
             lost("it closed its output")
         finally:

@@ -14,7 +14,7 @@ from ollm.providers.base import unescape_surrogates
 from ollm.tools.framework.output import disarm_template_marks
 
 MAX_IMAGES = 4
-MAX_IMAGE_CHARACTERS = 4 * 1024 * 1024  # characters of base64
+MAX_IMAGE_CHARACTERS = 4 * 1024 * 1024
 MAX_TEXT_CHARACTERS = 2 * 1024 * 1024
 
 
@@ -22,12 +22,15 @@ def mend_answer(answer: Any) -> dict[str, Any]:
     """Make an answer to a call readable for the SDK: its parts become texts and images."""
     found = answer if isinstance(answer, dict) else {"content": answer}
     if found.get("resultType") == "input_required":
-        return found  # a question, not yet an answer: the SDK asks it
+        return found  # It is a question, which the SDK asks.
     content, structured = found.get("content"), found.get("structuredContent")
     blocks = content if isinstance(content, list) else [content]
     if structured is not None and not any(map(_render_block, blocks)):
         blocks = [structured]
-    told = {"resultType": "complete", "isError": found.get("isError") is True}  # the first: since 2026-07-28
+    told = {
+        "resultType": "complete",
+        "isError": found.get("isError") is True,
+    }  # MCP requires `resultType` since 2026-07-28.
     return {**told, "content": [_mend_block(block) for block in blocks]}
 
 
@@ -113,7 +116,7 @@ MAX_DEPTH_LEVELS = 64
 MAX_SCHEMA_NODES = 4_000
 FAULT_KEY = "x-ollm-fault"
 DEFINITION_KEYS = ("$defs", "definitions")
-UNSHOWN_KEYS = ("title", "$schema", "$id", "$comment")  # they say nothing to a model
+UNSHOWN_KEYS = ("title", "$schema", "$id", "$comment")  # They say nothing to a model.
 KEPT_TOOL_KEYS = ("name", "title", "description")
 
 

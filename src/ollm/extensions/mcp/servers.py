@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from mcp import Client
     from ollm.extensions.mcp.connection import McpConnection
 
-FIRST_WAIT_SECONDS = 10.0  # seconds a first turn waits for servers nothing is known of
+FIRST_WAIT_SECONDS = 10.0  # A first turn waits so long for servers nothing is known of.
 MAX_PROGRESS_CHARACTERS = 200
-CHANGE_WAIT_SECONDS = 5.0  # seconds a request waits for a list that has changed
+CHANGE_WAIT_SECONDS = 5.0  # A request waits so long for a changed list.
 
 
 class McpServerState(Data, frozen=True):
@@ -55,11 +55,11 @@ class McpServers:
     ) -> None:
         self._servers = {server.name: server for server in servers if not server.disabled}
         self._connect = connect
-        self._connections: dict[str, McpConnection] = {}  # of those that were needed
+        self._connections: dict[str, McpConnection] = {}  # Servers are connected when they are needed.
         self._store = kept
         self._tell = tell
         self._catalogues: dict[str, Catalogue] = {}
-        self._hung: list[str] = []  # servers that did not answer at their last start
+        self._hung: list[str] = []  # These did not answer at their last start.
         for name, server in self._servers.items():
             if (found := kept.get(server)) is not None and not found.hung:
                 self._catalogues[name] = found
@@ -68,7 +68,7 @@ class McpServers:
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._failures: dict[str, str] = {}
         self._waited_for: dict[str, None] = {}
-        self._late: set[str] = set()  # servers that a turn went on without
+        self._late: set[str] = set()  # A turn went on without these.
         self._first_wait = first_wait
         self._tools_changed = False
 
@@ -101,7 +101,7 @@ class McpServers:
         if unknown:
             self._waited_for = dict.fromkeys(self._asking)
             await asyncio.wait(unknown, timeout=FIRST_WAIT_SECONDS if self._first_wait is None else self._first_wait)
-            if self._first_wait is not None:  # closing a one-shot conversation would end an install
+            if self._first_wait is not None:  # Closing a one-shot conversation would end an install.
                 busy = [name for name, line in self._connections.items() if line.installing]
                 await asyncio.gather(*(self._asking[name] for name in busy))
             self._report_late_servers()

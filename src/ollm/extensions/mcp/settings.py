@@ -114,10 +114,7 @@ def read_server(name: str, entry: Any) -> McpServer | str:
         found = "expected either command or url"
     elif isinstance(found, McpServer):
         found = _find_fault(given) or found
-    unknown = sorted(str(key) for key in set(given) - KEYS)
-    if isinstance(found, str) and unknown:
-        return f"{found} (unknown key {unknown[0]}; known: {', '.join(sorted(KEYS))})"
-    return found
+    return "; ".join([found, *describe_unknown_keys(entry)]) if isinstance(found, str) else found
 
 
 def _find_fault(given: Mapping[str, Any]) -> str:

@@ -190,7 +190,7 @@ class _CommandAnalyser:
         found = find_inner_commands(program, part.words)
         found += [*_find_evaluated(program, part.words), *_find_setting_programs(program, part.words)]
         judge = self._make_judge(part.directories)
-        judged = part if part.guess else _add_effects(part, judge)  # a guess is held against rules alone
+        judged = part if part.guess else _add_effects(part, judge)  # Only rules apply to a guess.
         more = [*_remark_on_settings(program, part.words), *_remark_on_unknown_words(program, part.words, found)]
         if more:
             judged = msgspec.structs.replace(judged, remarks=(*judged.remarks, *more))
@@ -428,7 +428,7 @@ def _list_unknown(name: str, found: OptionScan, reading: Reading, judge: PathJud
     if any(option.is_any(reading.names) for option in found.options):
         unknown.append(f"{name} reads the files that a file names")
     if any(option.is_any(reading.selecting) for option in found.options):
-        return unknown  # the names it reads are given, and looked at
+        return unknown  # It reads only the names given here, which are checked elsewhere.
     if reading.compares or any(option.is_any(reading.walks) for option in found.options):
         places = [word for _, word in found.operands] or [make_literal(".")]
         secrets = sum((judge.check_tree(word) for word in places), NO_OBJECTIONS)

@@ -65,8 +65,8 @@ class ScriptWalker:
         self._parsed = parsed
         self.found: list[SimpleCommand | Redirection] = []
         self.functions: set[str] = set()
-        self._quoted = False  # inside double quotes or a here-document
-        self._loose = False  # inside another expansion
+        self._quoted = False  # It is set inside double quotes and here-documents.
+        self._loose = False  # It is set inside another expansion.
         self._arithmetic_depth = 0
 
     def walk(self, scope: ShellScope) -> None:

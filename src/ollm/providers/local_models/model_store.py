@@ -22,7 +22,7 @@ from ollm.system.atomic import hash_file, make_private_directory, sync, sync_dir
 from ollm.system.locks import OwnerLock
 from ollm.system.sandbox.confined import find_program
 
-Progress = Callable[[int, int], None]  # bytes so far, bytes in all (0 when not known)
+Progress = Callable[[int, int], None]  # It gets the bytes so far and in all (0 if unknown).
 READ_TIMEOUT_SECONDS = 60.0
 POLL_SECONDS = 0.1
 

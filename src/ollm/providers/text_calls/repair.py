@@ -23,7 +23,7 @@ NAME_KEYS = ("name", "tool", "tool_name", "function")
 ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 MAX_CALL_CHARACTERS = 1 << 20
 NO_CALL_MISTAKE = "it is not a JSON object with name and arguments."
-MAX_REPAIR_CHARACTERS = 200_000  # mending takes time that grows faster than the text
+MAX_REPAIR_CHARACTERS = 200_000  # The time for repairs grows faster than the text.
 
 _ELEMENT = compile_late(
     r"<(?:function=|invoke\s+name=)[\"']?([\w.-]+)[\"']?\s*>(.*?)(?:</(?:function|invoke)>|\Z)", re.DOTALL

@@ -16,11 +16,13 @@ from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.repair import MAX_CALL_CHARACTERS, breaks_off, parse_calls
 
-MAX_CALLS = 4  # calls in one answer
+MAX_CALLS = 4
 BROKEN_OFF_MISTAKE = "it breaks off in the middle."
-_FIRST = ("`", "~", "<", "[", "{")  # characters of a line that matters: other lines need no patterns
+_FIRST = ("`", "~", "<", "[", "{")  # Lines that begin otherwise need no patterns.
 _FENCE = compile_late(r"[ \t]*(`{3,}|~{3,})")
-_MAY_OPEN = compile_late(r"`*|`{3,}[a-z]*[ \t]*|[{\[]\s*")  # the beginning of a line that may become a fence or JSON
+_MAY_OPEN = compile_late(
+    r"`*|`{3,}[a-z]*[ \t]*|[{\[]\s*"
+)  # It matches the beginning of a line that may become a fence or JSON.
 
 
 class CallPattern(Data, frozen=True):
@@ -100,7 +102,7 @@ class OpeningScanner:
 
     def __init__(self, forms: Collection[WrittenForm]) -> None:
         self._forms = forms
-        self.line = 0  # the beginning of the line that is looked at next
+        self.line = 0  # The next line to look at begins here.
         self.fence = ""
 
     def scan(self, text: str, *, final: bool = False) -> Iterator[tuple[int, WrittenForm]]:

@@ -16,6 +16,7 @@ from typing import ClassVar
 import msgspec
 
 from ollm.domain.errors import ToolFailure
+from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
 from ollm.domain.tools import FileChange, Location, Risk, ToolResult
 from ollm.services.edit_ledger import EditLedger
@@ -27,6 +28,7 @@ from ollm.tools.framework.output import show_controls
 MAX_SHOWN_CHARS = 4_000
 MAX_DIFF_LINES = 4_000
 MAX_CHECKED_CHARS = 500_000
+_HUNK = compile_late(r"\A@@ -(\d+)(\S*) \+(\d+)")
 
 
 class CurrentFile(Data, frozen=True):
@@ -176,7 +178,7 @@ async def describe_broken_change(context: ToolContext, given: str, before: str |
         try:
             found = await diagnostics.check_change(path, before, after)
         except asyncio.CancelledError:
-            return ""  # the file is written, and the result must say so; dispatch ends the turn
+            return ""  # The file is written, and the result must say so; dispatch ends the turn.
         if found is not None:
             return found and f"\n{found}"
     told = describe_lost_syntax(given, before, after)
@@ -199,22 +201,15 @@ def make_diff(given: str, before: str, after: str) -> str:
     if crlf in ([True, False], [False, True]):
         ends = "(line ends: CRLF become LF)\n" if crlf[0] else "(line ends: LF become CRLF)\n"
         lines[:2] = [f"--- a/{given}\n", f"+++ b/{given}\n", ends]
-    return "".join(_shift_hunk_header(line, start) if line.startswith("@@") else line for line in lines)
+    return "".join(
+        _HUNK.sub(lambda hunk: f"@@ -{int(hunk[1]) + start}{hunk[2]} +{int(hunk[3]) + start}", line) for line in lines
+    )
 
 
 def _split_lines(text: str) -> list[str]:
     lines = show_controls(text).split("\n")
     last = lines.pop()
     return [f"{line}\n" for line in lines] + ([f"{last}\n\\ No newline at end of file\n"] if last else [])
-
-
-def _shift_hunk_header(header: str, start: int) -> str:
-    """Shift a hunk header to count from the start of the file instead of the compared part."""
-    parts = header.split()
-    for index in (1, 2):
-        first, comma, count = parts[index].partition(",")
-        parts[index] = f"{first[0]}{int(first[1:]) + start}{comma}{count}"
-    return " ".join(parts) + "\n"
 
 
 MAX_ASKED_FILES = 50
@@ -230,7 +225,7 @@ async def load_buffers(context: ToolContext, locations: Iterable[Location]) -> T
             path = context.boundary.check(place.target)
             with context.boundary.open_file(place.target) as file:
                 saved = file.read(context.settings.read_file.max_bytes + 1)
-        except ToolFailure:  # a folder, a pattern, a file that is not there or must not be read
+        except ToolFailure:  # It may be a folder, a pattern, or a file that is missing or must not be read.
             continue
         if len(saved) <= context.settings.read_file.max_bytes:
             found |= await _load_buffer(context, path, saved)
@@ -265,7 +260,7 @@ async def _load_buffer(context: ToolContext, path: Path, saved: bytes) -> dict[P
     text = text.removeprefix("\ufeff")
     try:
         return {path: encoding.encode(text)}
-    except UnicodeEncodeError:  # the editor knows the encoding better, or the person typed what it does not have
+    except UnicodeEncodeError:  # The user may have typed a character that the encoding lacks.
         return {path: text.encode("utf-8", "replace")}
 
 

@@ -7,6 +7,7 @@ import base64
 import codecs
 import io
 import os
+from itertools import islice
 from typing import BinaryIO
 
 import msgspec
@@ -280,18 +281,8 @@ def _slice_text(text: str, wanted: LineRange) -> tuple[str, int | None]:
     """Return the requested lines and the number of all lines."""
     if wanted.whole:
         return text, count_lines(text)
-    start = _find_offset(text, wanted.first - 1)
-    end = len(text) if wanted.last is None else _find_offset(text, wanted.last - wanted.first + 1, start)
-    return text[start:end], count_lines(text)
-
-
-def _find_offset(text: str, lines: int, start: int = 0) -> int:
-    for _ in range(lines):
-        found = text.find("\n", start)
-        if found < 0:
-            return len(text)
-        start = found + 1
-    return start
+    first, last = (min(number, len(text)) for number in (wanted.first - 1, wanted.last or len(text)))
+    return "".join(islice(io.StringIO(text, newline="\n"), first, last)), count_lines(text)
 
 
 def _make_excerpt(

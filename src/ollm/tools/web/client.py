@@ -22,7 +22,7 @@ from ollm.tools.web.address import Address, WebTarget, parse_url, refuse_private
 MAX_REDIRECTS = 5
 MAX_HEADER_BYTES = 64 * 1024
 _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
-GZIP_FORMAT = 31  # of zlib
+GZIP_FORMAT = 31  # zlib has this number for it.
 
 
 class WebResponse(Data, frozen=True):
@@ -122,7 +122,7 @@ async def _follow_redirects(url: str, settings: WebFetchSettings, sent: _WebRequ
         if answer.status not in _REDIRECT_STATUSES or not location:
             return msgspec.structs.replace(answer, redirected=hop > 0)
         following = parse_url(urljoin(target.url, location))
-        if following.host_and_port != target.host_and_port:  # keys and what was sent are for the first place alone
+        if following.host_and_port != target.host_and_port:  # Keys and the body are for the first host alone.
             if same_host and following.host != target.host:
                 reason = f"{url} redirects to {following.url}, another host; ask for that address if it is wanted."
                 if literal := following.literal_address:

@@ -101,7 +101,7 @@ def convert_pdf(data: bytes) -> str:
 def _limit_resources() -> None:
     try:
         import resource
-    except ImportError:  # a system without such limits; the parent's time limit holds
+    except ImportError:  # Some systems have no such limits; the parent's time limit holds.
         return
     resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_SECONDS, MAX_CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
