@@ -164,7 +164,7 @@ class ChatCompressionService:
         engine_written = not text
         if engine_written:
             text = write_digest(originals, longest, self._counter.count_text)
-        text = self._add_facts(summary.drop_repeats(text, asked), work, originals, (longest, replaced), asked)
+        text = self._add_facts(text, work, originals, (longest, replaced), asked)
         gone = [message for group in (*chosen, *past) for message in group]
         ids = (*list_numbers(gone), *(number for old in earlier for number in old.message_ids))
         requests = (*(line for old in earlier for line in old.requests), *asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from ollm.domain.context import Checkpoint, RequestLine, format_number_ranges
+from ollm.domain.context import Checkpoint, format_number_ranges
 from ollm.domain.messages import Group, PromptMessage
 from ollm.services.chat_compression.folding import cut_text, find_facts
 from ollm.services.token_counting import TokenCounter
@@ -41,7 +41,6 @@ MIN_CHECKED_FACTS = 4  # in a record, of which a summary must name one
 MAX_CHECKED_FACTS = 400
 COPIED_SHARE = 0.6  # of a summary that is word for word in the record
 COPIED_RECORD_SHARE = 0.4  # of the record that such a summary gives back
-MIN_REPEAT_CHARS = 16
 MOSTLY_FOREIGN_SHARE = 0.5  # of the letters that are not Latin, in a text of another script
 HARDLY_FOREIGN_SHARE = 0.05
 MAX_SCRIPT_CHARS = 8_000
@@ -123,22 +122,6 @@ def cut_lines(text: str, tokens: int, cost: Callable[[str], int]) -> str:
     while len(lines) > 1 and cost("\n".join(lines)) > tokens:
         lines.pop()
     return "\n".join(lines)
-
-
-def drop_repeats(text: str, asked: Sequence[RequestLine]) -> str:
-    """Drop lines of the summary that only repeat a request, and headings without lines."""
-    known = " ".join(" ".join(line.text.split()) for line in asked)
-    kept: list[str] = []
-    for line in text.splitlines():
-        said = " ".join(line.strip(" -*\t").split()).rstrip(".")
-        if len(said) >= MIN_REPEAT_CHARS and said in known:
-            continue
-        if line.rstrip().endswith(":") and kept and kept[-1].rstrip().endswith(":"):
-            kept.pop()
-        kept.append(line)
-    if kept and kept[-1].rstrip().endswith(":"):
-        kept.pop()
-    return "\n".join(kept)
 
 
 def find_fault(text: str, record: str, replaced: int, cost: Callable[[str], int]) -> str:

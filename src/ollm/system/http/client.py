@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from ipaddress import ip_address
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -362,15 +362,14 @@ MAX_IDLE_CONNECTIONS = 4
 DRAIN_SECONDS = 0.1
 
 
-class Client:
+class Client(Protocol):
     """Client of one server. Paths are joined to the path of the base URL."""
 
     url: str
 
     def stream(
         self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
-    ) -> AbstractAsyncContextManager[Response]:
-        raise NotImplementedError  # implemented by PlainClient and SecureClient
+    ) -> AbstractAsyncContextManager[Response]: ...
 
     async def fetch(
         self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
@@ -380,10 +379,9 @@ class Client:
 
     def add_headers(self, headers: Mapping[str, str]) -> None:
         """Send these headers with every request, in place of those of the same name."""
-        raise NotImplementedError  # implemented by PlainClient and SecureClient
+        ...
 
-    async def close(self) -> None:
-        raise NotImplementedError  # implemented by PlainClient and SecureClient
+    async def close(self) -> None: ...
 
 
 class PlainClient(Client):
