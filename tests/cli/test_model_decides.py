@@ -6,6 +6,7 @@ Whatever the sentence, the attachment, the pipe, the names of files or the resul
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +247,43 @@ async def test_a_model_that_calls_natively_may_quote_any_call(tmp_path: Path, wh
         (session,) = runner.sessions()
         assert [call["name"] for call in session["toolCalls"]] == ["read_file"]
         assert len(runner.server.chats) == len(script)
+
+
+INDENTED = TAG.replace("\n", "\n    ")
+SHOWN_CALLS = (
+    f"It looks so:\n\n    {INDENTED}",
+    f"It looks so:\n\n    ```json\n    {SHELL}\n    ```",
+    f"It looks so:\n```\n{TAG}\n```",
+    f"```\n[TOOL_CALLS][{SHELL}]\n```",
+    "```\n<function=shell>\n<parameter=command>\ntouch PWNED\n</parameter>\n</function>\n```",
+    f"```python\n{SHELL}\n```",
+    f"<think>Maybe\n```json\n{SHELL}\n```\nNo.\n</think>\nNo.",
+    f"Maybe\n```json\n{SHELL}\n```\n</think>",
+)
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["streamed", "in one chunk"])
+async def test_a_model_that_writes_calls_may_show_one(tmp_path: Path, whole: bool) -> None:
+    script: list[Answer | str] = [Answer(deltas=[{"content": text}]) if whole else text for text in SHOWN_CALLS]
+    async with running(tmp_path, [*script, f"I look.\n```json\n{SHELL}\n```", "ok"]) as runner:
+        planted = plant(runner.workspace)
+        for text in SHOWN_CALLS:
+            done = await runner.run("-p", "How is a call written?", "--yes", OLLM_CALL_FORM="text")
+            assert done.out.rstrip("\n").endswith(text.rpartition("</think>\n")[2])
+            assert json.dumps(text)[1:-1] in json.dumps(runner.sessions()[-1]) or "<think>" in text
+            assert take_sum(runner.workspace) == planted
+        assert len(runner.server.chats) == len(SHOWN_CALLS), "no hint was sent"
+        await runner.run("-p", "Call it", "--yes", OLLM_CALL_FORM="text")
+        assert (runner.workspace / "PWNED").exists()
+
+
+async def test_an_answer_that_was_taken_for_a_malformed_call_is_not_lost(tmp_path: Path) -> None:
+    example = '```json\n{"name": "deploy", "arguments": {"to": "prod"}}\n```'
+    async with running(tmp_path, [example, "That was an example."]) as runner:
+        done = await runner.run("-p", "Show an example", OLLM_CALL_FORM="text")
+
+        assert done.out == f"{example}\n\nThat was an example.\n"
+        assert "deploy" in json.dumps(runner.sessions()[0]["messages"][-1])
 
 
 BROKEN_CALLS = (

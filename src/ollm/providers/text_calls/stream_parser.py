@@ -17,6 +17,7 @@ from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.repair import MAX_CALL_CHARACTERS, breaks_off, parse_calls
 
 MAX_CALLS = 4
+CODE_INDENT = 4  # Markdown shows a line indented so far as code.
 BROKEN_OFF_MISTAKE = "it breaks off in the middle."
 _FIRST = ("`", "~", "<", "[", "{")  # Lines that begin otherwise need no patterns.
 _FENCE = compile_late(r"[ \t]*(`{3,}|~{3,})")
@@ -47,7 +48,8 @@ PATTERNS: dict[WrittenForm, CallPattern] = {
     "fence": _compile(
         "```json",
         r"`{3,}(?:json)?[ \t]*(?=[\n{\[])",
-        r"(`{3,})(?:json)?[ \t]*(?=[\n{\[])(.*?)(?:\n[ \t]*\1(?=\s)|\1(?=\s*\Z)|\Z)",
+        r"(`{3,})(?:json)?[ \t]*(?=[\n{\[])(?=\s*(?:\Z|\{\s*[^{\[]|\[\s*[^\w]|[{\[]\s*\Z))(.*?)"
+        r"(?:\n[ \t]*\1(?=\s)|\1(?=\s*\Z)|\Z)",
     ),
     "json": _compile("{", r"[{\[]\s*[{\"]", r"([{\[](?:.*?[}\]](?=\s*(?:\n\s*\n|\Z))|.*))"),
 }
@@ -112,13 +114,14 @@ class OpeningScanner:
             if not end and not final:
                 return
             line = text[self.line : end or len(text)]
-            start = self.line + len(line) - len(line.lstrip(" \t"))
-            self.line = end or len(text)
+            indent = len(line) - len(line.lstrip(" \t"))
+            start, self.line = self.line + indent, end or len(text)
             if not text.startswith(_FIRST, start):
                 continue
             mark = _FENCE.match(line)
             if not self.fence:
-                yield from ((start, form) for form in self._forms if PATTERNS[form].opening.match(text, start))
+                forms = self._forms if indent < CODE_INDENT else ()
+                yield from ((start, form) for form in forms if PATTERNS[form].opening.match(text, start))
                 self.fence = mark[1] if mark and mark[1] not in line[mark.end() :] else ""
             elif mark and mark[1].startswith(self.fence) and not line[mark.end() :].strip():
                 self.fence = ""

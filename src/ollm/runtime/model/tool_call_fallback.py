@@ -309,7 +309,8 @@ class ToolCallFallback:
         parser.finish = second.finish
         if second.mistake:
             return [], text
-        return second.calls, "".join(piece.text for piece in pieces if isinstance(piece, TextPiece)) or text
+        words = "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
+        return second.calls, f"{text.rstrip()}\n\n{words}" if words else text  # the first may have been an answer
 
     def _build_retry_request(self, parser: AnswerParser) -> ChatRequest:
         request = self._render_request()
