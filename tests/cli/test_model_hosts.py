@@ -152,7 +152,7 @@ async def test_a_router_loads_what_is_chosen_and_says_the_window_of_each_model(t
         cold = (await runner.run("models", "list")).out
         doctor = (await runner.run("doctor", OLLM_MODEL="big")).out
         done = await runner.run("-p", "hi", "-m", "big")
-        window = json.loads((await runner.run("context", "show", "--json")).out)["window"]
+        shown = json.loads((await runner.run("context", "show", "--json")).out)
         table = (await runner.run("models", "list")).out
         unloaded = await runner.run("models", "unload", "big")
         after = await list_states(runner)
@@ -162,7 +162,8 @@ async def test_a_router_loads_what_is_chosen_and_says_the_window_of_each_model(t
     assert before == {"small": "loaded", "big": "unloaded"}
     assert (done.code, done.out) == (0, "Hello.\n"), done.err
     assert "tools" not in server.chats[0], "a tiny model only chats, which is known once it is loaded"
-    assert window == 16384
+    assert shown["window"] == 16384
+    assert {"name": "tool schemas", "tokens": 0} in shown["parts"]
     assert re.search(r"big +0 MB +16,384 .* unloaded", cold)
     assert "16384 tokens: by the arguments of its server" in doctor
     assert "Load the model" not in doctor

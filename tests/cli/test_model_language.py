@@ -189,15 +189,18 @@ HOSTILE = {
 
 @pytest.mark.parametrize("deltas", HOSTILE.values(), ids=HOSTILE)
 async def test_odd_thinking_breaks_nothing_and_is_kept(tmp_path: Path, deltas: list[dict[str, Any]]) -> None:
-    after = {"reasoning_content": "Thought after the call."}
-    script = [Answer(deltas=[*deltas, call("x1"), after], reason="tool_calls"), "Done.", "Fine."]
+    after, done = {"reasoning_content": "Thought after the call."}, {"content": "Done."}
+    script = [Answer(deltas=[*deltas, call("x1"), after], reason="tool_calls"), Answer(deltas=[*deltas, done]), "Fine."]
     async with running(tmp_path, script) as runner:
         (runner.workspace / "a.txt").write_text("hello\n")
         first = await runner.run("-p", "Read a.txt")
+        shown = json.loads((await runner.run("context", "show", "--json")).out)
         second = await runner.run("-p", "And?", "--continue")
 
     assert (first.code, second.code) == (0, 0)
     assert "Traceback" not in first.err + second.err
+    thinking = [part["tokens"] for part in shown["parts"] if part["name"] == "thinking"]
+    assert sum(thinking) < shown["limit"], "thinking without room is not sent"
     (session,) = runner.sessions()
     kept = "".join(part.get("text", "") for message in session["messages"] for part in message["parts"])
     said = [value for delta in deltas for name, value in delta.items() if name != "reasoning_details"]

@@ -19,6 +19,7 @@ from ollm.domain.events import Notice
 from ollm.domain.lazy import Lazy
 from ollm.providers.window import FALLBACK_WINDOW_TOKENS
 from ollm.runtime.base import ConversationOptions
+from ollm.runtime.prompt.compaction import Compactor
 from ollm.runtime.prompt.prefix import count_instruction_tokens
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.resume import fill_prompt_for_viewing, find_last_mode
@@ -136,6 +137,12 @@ class ClosedSession:
         await model.provider.close()
         return model
 
+    def build_next_prompt(self, session: Session | None, chosen: Model | None = None) -> Prompt:
+        """Build the prompt as the next message finds it: without the thinking that has no room."""
+        prompt = self.build_prompt(session, chosen)
+        Compactor(self.process.settings, prompt.counter).shed_thinking(prompt, self.events.append)
+        return prompt
+
     def build_prompt(self, session: Session | None, chosen: Model | None = None) -> Prompt:
         """Build the prompt of this session, or of a new one with the `chosen` model."""
         settings = self.process.settings
@@ -152,10 +159,13 @@ class ClosedSession:
         scope = self._create_scope()
         scope.add_entries(model.window)
         prompt = Prompt(model, settings, counter, scope.storage.entries)
+        prompt.meter.set_shown_thinking(kept.shown_thinking if kept else None)
         if session:
             fill_prompt_for_viewing(prompt, session, kept, lambda name: read_context(self.snapshot_files.load(name)))
         if forms := (kept.forms if kept else facts):
             prompt.set_forms(forms)
+        if forms and forms.chats_only:
+            return prompt
         tools = select_tools(
             prompt.mode,
             scope.toolbox.registry.list(),

@@ -54,7 +54,7 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
 
 
 async def _build_prompt(closed: ClosedSession, session: Session | None) -> Prompt:
-    return closed.build_prompt(session, None if session else await closed.choose_model())
+    return closed.build_next_prompt(session, None if session else await closed.choose_model())
 
 
 def _load_session(process: ProcessScope, session: str | None, workspace: str | None) -> Session | None:

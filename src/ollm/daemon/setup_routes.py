@@ -147,7 +147,7 @@ async def show_context(service: DaemonService, session: str) -> ContextPicture:
     workspace = service.find_workspace(session) or service.process.user_home
     process = service.make_process(workspace)
     stored = process.session_files.read(session).session
-    prompt = ClosedSession(process, workspace).build_prompt(stored)
+    prompt = ClosedSession(process, workspace).build_next_prompt(stored)
     return _make_picture(prompt, stored.messages, [], live=False)
 
 

@@ -247,7 +247,7 @@ class Compactor:
             self._window = prompt.model.window
             self._reset()
         near = await self._check_thresholds(prompt)
-        if _is_due(prompt) and not self._shed_thinking(prompt, emit):
+        if _is_due(prompt) and not self.shed_thinking(prompt, emit):
             await self._compact_or_warn(prompt, emit, summarise)
         if near and _is_over(prompt):
             await self._warn_before_overflow(prompt, emit)
@@ -256,9 +256,11 @@ class Compactor:
             text = f"The conversation has {used:,} tokens; the limit is {limit:,}."
             raise ContextFull(text, action=CONTEXT_FULL_ACTIONS)
 
-    def _shed_thinking(self, prompt: Prompt, emit: Emit) -> bool:
-        """Leave older thinking out if that makes room for a while. Otherwise a compaction does it in the same step, so
-        that the server reads the prompt again once."""
+    def shed_thinking(self, prompt: Prompt, emit: Emit) -> bool:
+        """Leave older thinking out if the messages exceed their budget and that makes room for a while. Otherwise a
+        compaction does it in the same step, so that the server reads the prompt again once."""
+        if not _is_over(prompt):
+            return False
         context, enough = prompt.get_active_context(), prompt.compute_budget().trigger // 2
         messages = shed_thinking(context.messages, prompt.message_tokens - enough, self._counter)
         enabled = self._settings.compression.enabled

@@ -13,7 +13,7 @@ import msgspec
 from ollm.config.settings import ResumeSettings
 from ollm.domain.clock import parse_epoch_ms, to_epoch_ms
 from ollm.domain.context import NOTE_PRIORITY, ActiveContext, ContextEntry, ModeName
-from ollm.domain.model_facts import ModelFacts
+from ollm.domain.model_facts import ModelFacts, ShownThinking
 from ollm.domain.session import ChatSession, Episode
 from ollm.domain.struct import Data
 from ollm.runtime.base import TurnObserver, TurnReport
@@ -170,6 +170,7 @@ class SavedContext(Data, frozen=True):
     goals_told: bool = True  # the model has been told the current goals
     armed: bool = True  # an automatic snapshot is still due for this usage
     counted: CountedPrompt | None = None  # what the server counted of the last request
+    shown_thinking: ShownThinking | None = None
 
     @property
     def counted_factor(self) -> float:
@@ -196,6 +197,7 @@ class SavedContext(Data, frozen=True):
             goals_told=prompt.goals_told,
             armed=prompt.snapshot_armed,
             counted=prompt.meter.counted_prompt,
+            shown_thinking=prompt.meter.shown_thinking,
         )
 
 
