@@ -37,10 +37,11 @@ from ollm.config.change import parse_setting
 from ollm.config.roles import parse_role
 from ollm.config.settings import Check
 from ollm.domain.clock import format_stamp
-from ollm.domain.errors import NoServerError, OllmError, UsageError
+from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
 from ollm.domain.events import Event, MessageRecorded, ToolFinished, TurnFinished
 from ollm.domain.messages import PromptMessage
 from ollm.domain.text import format_count, format_seconds, format_suggestion, shorten_line
+from ollm.providers.local_models.gguf import read_shape
 from ollm.runtime.base import ConversationOptions
 from ollm.runtime.changes import update_tools
 from ollm.runtime.conversation import LocalConversation
@@ -475,6 +476,13 @@ def measure_run(
     return {name: round(float(value), 1) for name, value in figures.items()}
 
 
+def read_quant(file: str) -> str:
+    """Read the quant from a model file on this machine, if it is there."""
+    with suppress(ModelError):
+        return read_shape(Path(file)).quant.strip("-")
+    return ""
+
+
 def describe_server(conversation: LocalConversation) -> dict[str, str]:
     """Describe the server and the model of a run, as far as they are known."""
     model = conversation.parts.state.model
@@ -484,7 +492,7 @@ def describe_server(conversation: LocalConversation) -> dict[str, str]:
         "server": f"{model.facts.server or model.provider.name} {info.build if info else ''}".strip(),
         "url": model.provider.base_url,
         "model": model.name,
-        "quant": named[0].upper() if named else "",
+        "quant": named[0].upper() if named else read_quant(info.file if info else ""),
         "window": f"{model.window}",
         "calls": model.facts.call_form,
     }

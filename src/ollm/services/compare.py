@@ -30,7 +30,7 @@ from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.git_commands import GitCommands
 
 TASK_FILE = ".ollm/tasks.yaml"
-TEST_NAMES = ("**/test_*", "**/*_test.*", "**/*.test.*", "**/*.spec.*")
+TEST_NAMES = ("**/test_*", "**/test.py", "**/tests.py", "**/*_test.*", "**/*.test.*", "**/*.spec.*")
 TEST_FILES = ("**/tests/**", "**/test/**", "**/__tests__/**", *TEST_NAMES)
 KEPT_FILES = (
     *TEST_FILES,
