@@ -58,9 +58,7 @@ def unset_setting(home: Home, key: str) -> Path:
         try:
             return remove_key(before, _find_key_path(before, key, home.config))
         except UsageError:
-            require_known_key(
-                key
-            )  # An unknown key in the file may be removed; any other unknown key gets a suggestion.
+            require_known_key(key)  # Even an unknown key can be removed if it is in the file.
             raise
 
     return _rewrite_config(home, remove)

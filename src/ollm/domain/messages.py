@@ -36,12 +36,7 @@ class ThinkingPart(MessagePart, frozen=True, tag="thinking", omit_defaults=True)
     details: tuple[JsonObject, ...] = ()
 
 
-PICTURE_TYPES = (
-    "image/png",
-    "image/jpeg",
-    "image/gif",
-    "image/webp",
-)  # Models take these formats, and browsers show them.
+PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")  # Browsers show them too.
 
 
 class ImagePart(MessagePart, frozen=True, tag="image"):

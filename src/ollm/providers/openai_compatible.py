@@ -122,9 +122,7 @@ class OpenAICompatible(ServerProvider):
         """Describe a model. A server without a model list accepts any name."""
         infos = parse_model_infos(await self._get_listing())
         info = find_model(infos, model)
-        if (
-            info is None and infos and (self.kind != LLAMA_CPP or self.pages)
-        ):  # A llama.cpp server with one model serves any name.
+        if info is None and infos and (self.kind != LLAMA_CPP or self.pages):  # A single one takes any name.
             raise make_unknown_model_error(self.base_url, model, [each.name for each in infos])
         info = info or (infos[0] if infos else ModelInfo(name=model))
         if self.pages:

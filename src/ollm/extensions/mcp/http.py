@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -70,7 +70,8 @@ def make_event_hooks(
     async def note_status(response: Any) -> None:
         if response.status_code >= 400:
             note_refusal(response.status_code)
-        if lost and response.status_code >= 400 and response.status_code != LOGIN_STATUS:
+        is_message = response.request.headers.get("content-type") == "application/json"  # A login has another type.
+        if lost and is_message and response.status_code >= 400 and response.status_code != LOGIN_STATUS:
             lost(f"it refused a message (HTTP {response.status_code})")
 
     async def check_request(request: Any) -> None:
@@ -128,25 +129,35 @@ async def open_sse_transport(
         hooks = make_event_hooks(server, note_refusal, end)
         return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks=hooks)
 
-    async def forward(messages: Any) -> None:
-        try:
-            async for message in messages:
-                if isinstance(message, Exception):
-                    return end(summarize_error(message))
-                await heard.send(message)
-            end("it closed its stream of events")
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            pass  # This side closed its streams first.
+    async def forward(send: Callable[[Any], Any]) -> str:
+        async for message in messages:
+            if isinstance(message, Exception):
+                return summarize_error(message)
+            await send(message)
+        return "it closed its stream of events"
 
     limits = (CONNECT_TIMEOUT_SECONDS, SILENCE_TIMEOUT_SECONDS)
     opening = sse_client(server.url, server.headers, *limits, httpx_client_factory=make_client, auth=auth)
-    async with AsyncExitStack() as stack:
-        messages, writing = await stack.enter_async_context(opening)
-        group = await stack.enter_async_context(anyio.create_task_group())
-        group.start_soon(forward, messages)
+    async with opening as (messages, writing), reading, run_reader(forward, heard, lost):
+        yield reading, writing
+
+
+@asynccontextmanager
+async def run_reader(
+    read: Callable[[Callable[[Any], Any]], Awaitable[str]], heard: Any, lost: Callable[[str], None]
+) -> AsyncIterator[Any]:
+    """Run the reader of a server's messages, which sends them to `heard`. `lost` gets the reason for its end."""
+    import anyio
+
+    async def run() -> None:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # This side closed its streams first.
+            lost(await read(heard.send))
+        heard.close()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
         try:
-            yield reading, writing
+            yield group
         finally:
             group.cancel_scope.cancel()
             heard.close()
-            reading.close()

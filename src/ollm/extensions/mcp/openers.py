@@ -6,11 +6,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ollm.extensions.mcp.connection import McpConnectionState, Open
 from ollm.extensions.mcp.first_start import FirstStart
+from ollm.extensions.mcp.http import open_address, run_reader
 from ollm.extensions.mcp.results import read_message
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.processes import ProcessCommand, ProcessHost
@@ -68,7 +70,6 @@ def _make_cache_id(server: McpServer, words: Sequence[str], workspace: Path) -> 
 
 @asynccontextmanager
 async def open_with_login(server: McpServer, logins: Path | None, line: McpConnectionState) -> AsyncIterator[Any]:
-    from ollm.extensions.mcp.http import open_address
     from ollm.extensions.mcp.login import LoginFile, build_kept_auth
 
     auth = build_kept_auth(LoginFile(logins), server) if logins else None
@@ -92,31 +93,16 @@ async def open_stdio_transport(started: RunningProgram, lost: Callable[[str], No
     heard, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     writing, said = anyio.create_memory_object_stream[SessionMessage](0)
 
-    async def read_server() -> None:
-        try:
-            lost(await _forward_messages(started.output, heard.send))
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            pass  # This side closed its streams first.
-        except OSError:
-            lost("it closed its output")
-        finally:
-            heard.close()
-
     async def write_server() -> None:
         with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             async for each in said:
                 started.feed.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                 await started.feed.drain()
 
-    async with anyio.create_task_group() as group:
-        group.start_soon(read_server)
+    read = partial(_forward_messages, started.output)
+    async with writing, said, reading, run_reader(read, heard, lost) as group:
         group.start_soon(write_server)
-        try:
-            yield reading, writing
-        finally:
-            group.cancel_scope.cancel()
-            for stream in (heard, reading, writing, said):
-                stream.close()
+        yield reading, writing
 
 
 async def _forward_messages(lines: asyncio.StreamReader, send: Callable[[Any], Any]) -> str:
@@ -129,6 +115,8 @@ async def _forward_messages(lines: asyncio.StreamReader, send: Callable[[Any], A
             line = await lines.readline()
         except ValueError:
             return f"it sent a line of more than {MAX_LINE_BYTES // 2**20} MiB"
+        except OSError:
+            line = b""
         if not line:
             return "it closed its output"
         if not line.strip():

@@ -21,9 +21,7 @@ CODE_INDENT = 4  # Markdown shows a line indented so far as code.
 BROKEN_OFF_MISTAKE = "it breaks off in the middle."
 _FIRST = ("`", "~", "<", "[", "{")  # Lines that begin otherwise need no patterns.
 _FENCE = compile_late(r"[ \t]*(`{3,}|~{3,})")
-_MAY_OPEN = compile_late(
-    r"`*|`{3,}[a-z]*[ \t]*|[{\[]\s*"
-)  # It matches the beginning of a line that may become a fence or JSON.
+_MAY_OPEN = compile_late(r"`*|`{3,}[a-z]*[ \t]*|[{\[]\s*")  # A fence or JSON may follow.
 
 
 class CallPattern(Data, frozen=True):
