@@ -265,6 +265,18 @@ async def test_a_fact_of_more_than_thirty_days_is_learnt_anew(tmp_path: Path, da
     assert ("tools" in runner.server.chats[0]) is offered
 
 
+async def test_a_refusal_of_tools_goes_with_another_window_of_the_server(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(status=400, body=NO_PARSER), "Hello."], kind="vllm", window=8192) as runner:
+        await runner.run("-p", "hi")
+        await runner.run("-p", "hi")
+        runner.server.window = 16_384
+        await runner.run("-p", "hi")
+        await runner.run("-p", "hi")
+
+    assert ["tools" in chat for chat in runner.server.chats] == [True, False, False, True, True]
+    assert (read_facts(runner)["takesTools"], read_facts(runner)["resultForm"]) == (True, "tool")
+
+
 @pytest.mark.parametrize(("reuses", "announced"), [(True, 1), (False, 2)])
 async def test_the_time_to_read_counts_the_whole_prompt_if_the_cache_is_not_used(
     tmp_path: Path, reuses: bool, announced: int

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -182,12 +183,18 @@ async def test_a_server_started_without_tool_calls_works_and_says_once_how_to_ha
         (runner.workspace / "note.txt").write_text("the code is 4711\n")
         first = await runner.run("-p", "what does note.txt say?")
         second = await runner.run("-p", "and now?")
+        card = await runner.run("models", "card", "scripted")
+        runner.server.script = ["It says 4711."]
+        native = await runner.run("-p", "and now?", OLLM_CALL_FORM="native")
+        later = await runner.run("-p", "and now?")
 
     assert (first.code, first.out.strip()) == (0, "It says 4711.")
     assert (second.code, second.out.strip()) == (0, "Still 4711.")
     assert first.err.count("--enable-auto-tool-choice") == 1
     assert "--enable-auto-tool-choice" not in second.err
-    assert ["tools" in chat for chat in runner.server.chats] == [True, False, False, False, False]
+    assert ["tools" in chat for chat in runner.server.chats] == [True, False, False, False, False, True, True]
+    assert "measured in use" not in re.sub(r"(?m)^(speed|counting).*", "", card.out)
+    assert (native.code, later.code) == (0, 0)
 
 
 @pytest.mark.parametrize("entry", select("tools-unsupported"))

@@ -83,9 +83,9 @@ class ModelFacts(Data, frozen=True):
 
     def forget_server(self) -> "ModelFacts":
         """Forget all but the facts of the model itself and what every answer measures, for a server that changed."""
-        kept = {"key", "probed", "imported", *MODEL_FIELDS, *MEASURED_FIELDS}
+        kept = {"key", "learnt", "probed", "imported", *MODEL_FIELDS, *MEASURED_FIELDS}
         kept -= {name for name, found in self.learnt.items() if found.source == "template"}
-        return ModelFacts(**{name: getattr(self, name) for name in kept})
+        return self.reset({*self.__struct_fields__} - kept)
 
     def drop_unproved(self, now: datetime) -> "ModelFacts":
         """Drop facts older than 30 days, and limits that an earlier version may have guessed. Speeds and counts stay:
@@ -94,15 +94,18 @@ class ModelFacts(Data, frozen=True):
         dropped = {name for name, found in self.learnt.items() if found.at < oldest} - {*MEASURED_FIELDS}
         if self.probed is None and self.imported is None:
             dropped |= {*GUESSABLE_FIELDS} - self.learnt.keys()
-        if "takes_tools" in dropped and not self.takes_tools:
-            dropped.add("result_form")
         return self.reset(dropped & {*self.__struct_fields__})
 
     def reset(self, names: Collection[str]) -> "ModelFacts":
         """Return these facts to what holds for an unknown model."""
-        unknown = ModelFacts(key=self.key)
+        unknown, names = ModelFacts(key=self.key), self.add_forms(names)
         learnt = {name: found for name, found in self.learnt.items() if name not in names}
         return replace(self, **{name: getattr(unknown, name) for name in names}, learnt=learnt)
+
+    def add_forms(self, names: Collection[str]) -> Collection[str]:
+        """Add the forms that a refusal of tools brought about, if that is among the names."""
+        refused = "takes_tools" in names and not self.takes_tools
+        return {*names, "call_form", "result_form"} if refused else names
 
     @property
     def needs_workaround(self) -> bool:

@@ -126,9 +126,9 @@ class ModelInfo(Data, frozen=True):
 
     @property
     def mark(self) -> str:
-        """A hash by which a changed server is recognized, or "" for one that does not say its template."""
+        """A hash by which a changed server is recognized, or "" for one that says neither template nor window."""
         told = f"{self.template}\0{self.file}\0{self.build}\0{self.window}"
-        return f"{crc32(told.encode(errors='replace')):08x}" if self.template else ""
+        return f"{crc32(told.encode(errors='replace')):08x}" if self.template or self.window else ""
 
 
 class Provider:

@@ -132,7 +132,8 @@ class OpenAICompatible(ServerProvider):
             info = await self._look_behind_swap(info)
         page = {LLAMA_CPP: "/props", LM_STUDIO: "/api/v0/models"}.get(self.kind or "other")
         if page is None:
-            return info if info.window else await self._ask_other_pages(info)
+            self.described = info if info.window else await self._ask_other_pages(info)
+            return self.described
         details = await self._exchange.try_request_json("GET", self.locate(page, info.name))
         self.is_silent = details is None
         if self.is_silent:

@@ -46,7 +46,7 @@ class ModelFactsFile:
     def forget(self, key: str, names: Collection[str] | None) -> bool:
         """Return these fields (snake_case), or all, to those of an unknown model. Returns False if they were so."""
         unknown, known = ModelFacts(key=key), self.get(key)
-        names = set(FACT_NAMES) - {"key", "learnt"} if names is None else names
+        names = set(FACT_NAMES) - {"key", "learnt"} if names is None else known.add_forms(names)
         self._write(key, unknown, names, {})
         return bool(known.list_changes(unknown).keys() & names)
 

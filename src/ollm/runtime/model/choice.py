@@ -60,6 +60,7 @@ class ModelChooser:
             await choice.provider.close()
             raise
         facts = drop_stale(filed, choice.provider, said if wanted.context_window is None else None)
+        facts = facts.reset(("takes_tools",)) if wanted.call_form == "native" else facts
         stale = filed.list_changes(facts)
         facts = await self._choose_call_form(choice, facts, wanted)
         extend_timeout(choice.provider, said, facts, wanted)
@@ -118,7 +119,7 @@ class ModelChooser:
 def drop_stale(facts: ModelFacts, provider: Provider, said: int | None) -> ModelFacts:
     """Drop what was learnt of a server with other weights, template or build, or with another window than `said`."""
     info = getattr(provider, "described", None)
-    if info and facts.server_mark not in (None, info.mark):
+    if info and info.mark and facts.server_mark and facts.server_mark != info.mark:
         return facts.forget_server()
     same = said in (None, facts.said_window) or getattr(provider, "is_silent", False)
     return facts if same else facts.reset(("served_window", "said_window"))

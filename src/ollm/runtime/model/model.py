@@ -90,7 +90,7 @@ class Model:
         if getattr(self._server, "is_silent", False):
             return
         self._found = {"server_mark": info.mark}
-        if not info.mark or (info.mark == facts.server_mark and not tools) or facts.chats_only:
+        if not info.template or (info.mark == facts.server_mark and not tools) or facts.chats_only:
             return
         from ollm.runtime.model.template_checks import TemplateLook
 

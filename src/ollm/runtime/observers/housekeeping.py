@@ -34,6 +34,7 @@ SOURCES: dict[str, Source] = {
     **dict.fromkeys(("shown_thinking", "faults", "system_form"), "template"),
 }
 TEMPLATE_SOURCES: dict[str, Source] = dict.fromkeys(("takes_tools", "call_form", "result_form"), "template")
+REFUSAL_SOURCES: dict[str, Source] = dict.fromkeys(TEMPLATE_SOURCES, "error")
 
 
 class TemplateObserver(TurnObserver):
@@ -102,7 +103,8 @@ class ModelFactsObserver(TurnObserver):
         if news := describe_changes(told, self._state.model.advice):
             self._emit(Notice(level="info", text=f"{name_model(self._state.model.name)}: {news}"))
         self._state.model.known = facts
-        self._write(facts.key, changes, SOURCES | (TEMPLATE_SOURCES if changes.get("faults") else {}))
+        refused = {} if changes.get("takes_tools") is not False else REFUSAL_SOURCES
+        self._write(facts.key, changes, SOURCES | (TEMPLATE_SOURCES if changes.get("faults") else refused))
 
     def _update_token_factor(self) -> None:
         known = self._state.model.facts
