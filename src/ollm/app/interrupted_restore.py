@@ -11,7 +11,7 @@ from ollm.domain.clock import format_stamp
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
 from ollm.domain.text import format_count
 from ollm.runtime.changes import find_open_rewinds, make_redo_step
-from ollm.runtime.rewind import Step, describe_result, filter_files
+from ollm.runtime.rewind import Step, describe_result
 from ollm.services.file_checkpoints.restore import InterruptedRestore
 
 
@@ -37,7 +37,7 @@ async def recover_restore(scope: WorkspaceScope, report: Callable[[str], None]) 
 async def find_interrupted(scope: WorkspaceScope, report: Callable[[str], None]) -> InterruptedRestore | None:
     """Find the interrupted restore of this workspace, for a preview. `report` gets a sentence about it."""
     if found := await asyncio.to_thread(scope.create_checkpoints().find_interrupted):
-        left = format_count(len(filter_files(found.result)), "file")
+        left = format_count(len(found.result.files), "file")
         report(f"{name_restore(found)} was interrupted and is completed first: {left} to go.")
     return found
 

@@ -26,7 +26,7 @@ from ollm.runtime.base import CommandReply
 from ollm.runtime.rewind import RewindRequest
 from ollm.services.file_checkpoints.records import CheckpointRecord, group_turns
 from ollm.services.file_checkpoints.service import FileCheckpoints
-from ollm.services.file_checkpoints.tree import is_directory_only, join_changes
+from ollm.services.file_checkpoints.tree import join_changes
 
 MessageNumber = Annotated[int, Parameter(ge=1, le=10**9)]
 
@@ -55,7 +55,7 @@ def make_line(checkpoints: FileCheckpoints, records: Sequence[CheckpointRecord])
         message_id=first.message_id,
         started_at=first.started,
         ended_at=last.ended or None,
-        changed=len({change.path for change in changes if not is_directory_only(change)}) if over else None,
+        changed=len({change.path for change in changes if not change.is_directory_only}) if over else None,
     )
 
 

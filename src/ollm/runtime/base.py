@@ -15,7 +15,7 @@ from msgspec import field
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.context import ModeName, Usage
 from ollm.domain.events import ConfirmationRequested, Event, Notice, TurnFinished, TurnReason
-from ollm.domain.messages import AnyPart, ImagePart, Message, TextPart, replace_surrogates
+from ollm.domain.messages import UNPARSED_KEY, AnyPart, ImagePart, JsonObject, Message, TextPart, replace_surrogates
 from ollm.domain.model_facts import Source
 from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data
@@ -346,3 +346,32 @@ def _shorten_list(told: list[str], limit: int | None) -> list[str]:
 def shorten_command(command: str) -> str:
     line = " ".join(command.split())
     return line if len(line) <= MAX_COMMAND_CHARS else f"{line[: MAX_COMMAND_CHARS - 1]}…"
+
+
+MAX_ARGUMENT_DEPTH = 64
+
+
+def sanitize_arguments(arguments: Any) -> JsonObject:
+    """Make any arguments a model sent recordable: an object of bounded depth, with valid text."""
+    given = arguments if isinstance(arguments, dict) else {UNPARSED_KEY: arguments}
+    try:
+        msgspec.json.encode(given)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        plain: JsonObject = _sanitize_value(given, MAX_ARGUMENT_DEPTH)
+        return plain
+    return given
+
+
+def _sanitize_value(value: Any, depth: int) -> Any:
+    match value:
+        case _ if depth == 0:
+            return "…"
+        case dict():
+            return {replace_surrogates(str(key)): _sanitize_value(item, depth - 1) for key, item in value.items()}
+        case list() | tuple():
+            return [_sanitize_value(item, depth - 1) for item in value]
+        case str():
+            return replace_surrogates(value)
+        case None | bool() | int() | float():
+            return value
+    return replace_surrogates(str(value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from ollm.services.file_checkpoints.restore import (
     UNSAVED,
     RestoreResult,
     drop_paths,
+    join_changes,
     make_step,
 )
 from ollm.services.file_checkpoints.tree import RestorePlan, SkippedPath
@@ -25,7 +26,7 @@ from ollm.tools.files.file_change import open_files, read_shown, write_buffer
 from ollm.tools.framework.base import ToolContext
 
 if TYPE_CHECKING:
-    from ollm.services.file_checkpoints.records import EditorChange
+    from ollm.services.file_checkpoints.records import CheckpointRecord, EditorChange
     from ollm.services.file_checkpoints.service import FileCheckpoints
     from ollm.services.file_checkpoints.tree import PathChange
 
@@ -39,9 +40,10 @@ class EditorRewind:
         self._loop = asyncio.get_running_loop()
 
     async def revise_plan(
-        self, plan: RestorePlan | None, changes: Mapping[str, EditorChange], number: int, *, force: bool
+        self, plan: RestorePlan | None, records: Iterable[CheckpointRecord], number: int, *, force: bool
     ) -> RestorePlan | None:
-        """Add the editor's state to a plan for the disk. Return None if there is nothing to do."""
+        """Add the editor's state since these records to a plan for the disk. Return None if there is nothing to do."""
+        changes = join_changes(records)
         found = plan or RestorePlan(message_id=number, current=b"", target=b"", steps=(), skipped=())
         others = {step.path: step for step in found.files if step.path not in changes}
         context = await self._load([*changes, *others])

@@ -112,8 +112,6 @@ class RewindFlow:
 
     async def _plan_files(self, request: RewindRequest) -> tuple[RestorePlan | None, str]:
         """Return the plan for the files, or what to say if they cannot go back. Raises that if files were asked for."""
-        from ollm.services.file_checkpoints.capture import CheckpointsOffError
-
         if request.scope == "talk":
             return None, ""
         try:
@@ -121,7 +119,7 @@ class RewindFlow:
         except OllmError as error:
             if request.scope is not None:
                 raise
-            if request.yes and not isinstance(error, CheckpointsOffError):
+            if request.yes and not self._checkpoints.get().reason_off:
                 action = f"Only the conversation goes back with /rewind {request.number} talk yes."
                 raise UsageError(error.message, action=action) from error
             return None, f"Files stay as they are: {error.message}"
@@ -135,11 +133,10 @@ class RewindFlow:
             plan = await asyncio.to_thread(checkpoints.plan_redo, session_id, record, force=force)
         if self._editor is None:
             return plan
-        from ollm.services.file_checkpoints.restore import find_changes
-
         number = plan.message_id if plan else number
-        changes = find_changes(checkpoints.list_records(session_id), number, record)
-        return await self._editor.revise_plan(plan, changes, number, force=force)
+        records = checkpoints.list_records(session_id)
+        since = [one for one in records if (one.message_id >= number if record is None else one.number >= record)]
+        return await self._editor.revise_plan(plan, since, number, force=force)
 
     async def _describe_preview(
         self, request: RewindRequest, scope: RewindScope, plan: RestorePlan | None
@@ -188,7 +185,7 @@ def describe_plan(plan: RestorePlan) -> str:
 
 def describe_result(result: RestoreResult) -> str:
     """Describe the changes made to the files."""
-    files = filter_files(result)
+    files = result.files
     deleted = sum(change.after is None for change in files)
     counts = {"restored": len(files) - deleted, "deleted": deleted}
     parts = [f"{format_count(count, 'file')} {verb}" for verb, count in counts.items() if count]
@@ -196,18 +193,11 @@ def describe_result(result: RestoreResult) -> str:
     return "\n".join([head, *list_skipped(result.skipped)])
 
 
-def filter_files(result: RestoreResult) -> list[PathChange]:
-    """Return the changes to show to the user, without directories: they come and go with their files."""
-    from ollm.services.file_checkpoints.tree import is_directory_only
-
-    return [change for change in result.restored if not is_directory_only(change)]
-
-
 def describe_outcome(number: int, result: RestoreResult | None) -> str:
     """Describe whether the files are now as before a message. Without a result nothing had changed."""
     if result is None or not result.skipped:
         return f"Files are as they were before message {number}."
-    return f"{'Not all' if filter_files(result) else 'No'} files went back to before message {number}."
+    return f"{'Not all' if result.files else 'No'} files went back to before message {number}."
 
 
 def describe_nothing(number: int, plan: RestorePlan | None, *, files_only: bool) -> str:
@@ -233,9 +223,7 @@ def describe_scope(plan: RestorePlan) -> str:
 
 
 def list_changes(changes: Sequence[PathChange]) -> list[str]:
-    from ollm.services.file_checkpoints.tree import describe_change
-
-    lines = [f"- `{describe_change(change)}` {show_name(change.path)}" for change in changes[:MAX_LISTED_PATHS]]
+    lines = [f"- `{change.letter}` {show_name(change.path)}" for change in changes[:MAX_LISTED_PATHS]]
     return [*lines, *count_rest(len(changes))]
 
 
@@ -265,10 +253,9 @@ def render_diffs(checkpoints: FileCheckpoints, changes: Iterable[PathChange]) ->
 
 
 def render_diff(checkpoints: FileCheckpoints, change: PathChange) -> str:
-    from ollm.services.file_checkpoints.tree import is_directory_only
     from ollm.tools.files.file_change import make_diff
 
-    if is_directory_only(change) or any(entry and entry.kind == "i" for entry in (change.before, change.after)):
+    if change.is_directory_only or any(entry and entry.kind == "i" for entry in (change.before, change.after)):
         return ""
     path = show_name(change.path)
     try:
@@ -303,11 +290,7 @@ def describe_entry(checkpoints: FileCheckpoints, path: str, entry: Any) -> str |
 
 def to_plain_data(plan: RestorePlan | RestoreResult) -> dict[str, Any]:
     """Convert a plan or its result to data for programs."""
-    from ollm.services.file_checkpoints.tree import RestorePlan as Plan
-    from ollm.services.file_checkpoints.tree import describe_change, is_directory_only
-
-    steps = plan.steps if isinstance(plan, Plan) else plan.restored
-    files = {step.path: describe_change(step) for step in steps if not is_directory_only(step)}
+    files = {step.path: step.letter for step in plan.files}
     return {
         "files": [{"path": show_name(path), "change": change} for path, change in sorted(files.items())],
         "skipped": [{"path": show_name(one.path), "why": one.why} for one in plan.skipped],

@@ -10,9 +10,18 @@ import msgspec
 from ollm.domain.clock import Clock, format_stamp, make_id
 from ollm.domain.context import CompressionRecord
 from ollm.domain.errors import NotFoundError
-from ollm.domain.messages import AnyPart, Message, Role, TextPart, ThinkingPart, ToolCall, ToolCallPart
+from ollm.domain.messages import (
+    AnyPart,
+    Message,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolCallPart,
+)
 from ollm.domain.session import FailedTurn, ParentCall, Session, SessionMetadata
 from ollm.domain.tools import ToolCallRecord
+from ollm.runtime.base import sanitize_arguments
 from ollm.runtime.model.model import Model
 from ollm.services.chat_recording.service import ChatRecordingService, make_title
 from ollm.store.session_files.store import MessagePage
@@ -128,8 +137,6 @@ class OpenSession:
         if not calls:
             origin = origin if any(isinstance(part, ThinkingPart) for part in parts) else ""
             return await self._write_message(Message(role="assistant", parts=parts, timestamp=at, origin=origin))
-        from ollm.runtime.calls.dispatch import sanitize_arguments
-
         asked = tuple(ToolCallPart(call.id) for call in calls)
         started = [
             ToolCallRecord(

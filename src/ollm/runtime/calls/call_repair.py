@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ollm.domain.text import suggest_names
+
 MAX_LISTED_FILES = 2_000
 SHELL_NAMES = frozenset(
     {"bash", "sh", "run", "terminal", "execute", "run_command", "run_shell_command", "execute_command"}
@@ -39,8 +41,6 @@ def _fold(name: str) -> str:
 
 def find_near_file(path: str, workspace: Path) -> str:
     """Find the only file with that name elsewhere, or the most similar path; "" if the workspace is too large."""
-    from ollm.domain.text import suggest_names
-
     names: list[str] = []
     for folder, folders, files in os.walk(workspace):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")

@@ -20,7 +20,7 @@ from ollm.config.settings import OutputSettings
 from ollm.domain.clock import Clock, format_stamp, make_id, monotonic, now
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import Event, Notice, ToolFinished, ToolOutput, ToolStarted
-from ollm.domain.messages import UNPARSED_KEY, JsonObject, ToolCall, replace_surrogates
+from ollm.domain.messages import UNPARSED_KEY, JsonObject, ToolCall
 from ollm.domain.tools import (
     MAX_SUMMARY_CHARS,
     AnsweredQuestion,
@@ -32,7 +32,7 @@ from ollm.domain.tools import (
     ToolHooks,
     ToolResult,
 )
-from ollm.runtime.base import ChangeWatch
+from ollm.runtime.base import ChangeWatch, sanitize_arguments
 from ollm.runtime.calls.permission import (
     AnswerLog,
     Asker,
@@ -325,7 +325,6 @@ def find_meant_spec(call: ToolCall, registry: ToolRegistry) -> ToolSpec | None:
     return registry.get(resolve_tool_name(call.name, call.arguments, [spec.name for spec in registry.list()]))
 
 
-MAX_ARGUMENT_DEPTH = 64
 _STATUS: dict[str, CallStatus] = {"Denied": "denied", "OutsideWorkspace": "denied", "Cancelled": "cancelled"}
 
 
@@ -369,32 +368,6 @@ def trim_result(result: ToolResult, limits: OutputSettings, keep: Keep, way_back
         return_display=trim_output(clean_text(result.return_display), limits, keep=keep).text,
         diff=clean_text(result.diff),
     )
-
-
-def sanitize_arguments(arguments: Any) -> JsonObject:
-    """Make any arguments a model sent recordable: an object of bounded depth, with valid text."""
-    given = arguments if isinstance(arguments, dict) else {UNPARSED_KEY: arguments}
-    try:
-        msgspec.json.encode(given)
-    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
-        plain: JsonObject = _sanitize_value(given, MAX_ARGUMENT_DEPTH)
-        return plain
-    return given
-
-
-def _sanitize_value(value: Any, depth: int) -> Any:
-    match value:
-        case _ if depth == 0:
-            return "…"
-        case dict():
-            return {replace_surrogates(str(key)): _sanitize_value(item, depth - 1) for key, item in value.items()}
-        case list() | tuple():
-            return [_sanitize_value(item, depth - 1) for item in value]
-        case str():
-            return replace_surrogates(value)
-        case None | bool() | int() | float():
-            return value
-    return replace_surrogates(str(value))
 
 
 MAX_PARALLEL_CALLS = 8

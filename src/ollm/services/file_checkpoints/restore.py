@@ -245,6 +245,11 @@ class RestoreResult(Data, frozen=True):
     restored: tuple[PathChange, ...] = ()
     skipped: tuple[SkippedPath, ...] = ()
 
+    @property
+    def files(self) -> list[PathChange]:
+        """The changes to report, without directories: they come and go with their files."""
+        return [step for step in self.restored if not step.is_directory_only]
+
 
 class InterruptedRestore(Data, frozen=True):
     """An interrupted restore, with its result or its remaining steps."""
@@ -311,13 +316,6 @@ def join_changes(records: Iterable[CheckpointRecord]) -> dict[str, EditorChange]
         first = found.get(change.path, change)
         found[change.path] = EditorChange(path=change.path, before=first.before, after=change.after)
     return found
-
-
-def find_changes(records: Iterable[CheckpointRecord], message_id: int, since: int | None) -> dict[str, EditorChange]:
-    """Find changes in the editor since a message, or since the record of number `since`, by path."""
-    if since is not None:
-        return join_changes(record for record in records if record.number >= since)
-    return join_changes(record for record in records if record.message_id >= message_id)
 
 
 def list_unsaved(record: CheckpointRecord, root: Path, saved: set[str]) -> list[PathChange]:

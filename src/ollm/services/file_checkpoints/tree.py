@@ -34,6 +34,17 @@ class PathChange(NamedTuple):
     before: TreeEntry | None
     after: TreeEntry | None
 
+    @property
+    def is_directory_only(self) -> bool:
+        return all(entry is None or entry.kind == "d" for entry in (self.before, self.after))
+
+    @property
+    def letter(self) -> str:
+        """The kind of change: A for a restored path, D for a removed one, M for a modified one."""
+        if self.before is None:
+            return "A"
+        return "D" if self.after is None else "M"
+
 
 Entries = dict[str, TreeEntry]
 _ENCODER = msgspec.msgpack.Encoder()
@@ -230,7 +241,7 @@ class RestorePlan(Data, frozen=True):
     @property
     def files(self) -> list[PathChange]:
         """The paths to report, each once. Directories are omitted, since they come and go with their files."""
-        return [step for step in dict.fromkeys(self.steps) if not is_directory_only(step)]
+        return [step for step in dict.fromkeys(self.steps) if not step.is_directory_only]
 
 
 def plan_steps(
@@ -247,7 +258,7 @@ def plan_steps(
             skipped.append(SkippedPath(path=change.path, why=why))
     # Directories that others created, removed or changed stay, unless a restored file needs them.
     needed = {parent for path, _, after in steps if after is not None for parent in list_parents(path)}
-    wanted = [s for s in steps if not is_directory_only(s) or s.path not in others or s.path in needed]
+    wanted = [s for s in steps if not s.is_directory_only or s.path not in others or s.path in needed]
     return order_steps(wanted), tuple(skipped)
 
 
@@ -278,16 +289,12 @@ def find_obstacle(change: PathChange, others: Mapping[str, str], find_flaw: Call
         return "is new, and ignored now" if then is None else "is ignored now"
     if then is not None and then.kind == "i":
         return "hidden"  # it was ignored then: nothing is known of it
-    if change.path in others and not is_directory_only(change):
+    if change.path in others and not change.is_directory_only:
         return others[change.path]
     for entry, when in ((now, ""), (then, ", as it was then")):
         if entry is not None and entry.kind == "x":
             return f"not saved: it {entry.value.decode().partition(chr(0))[0]}{when}"
     return find_flaw(then.value) if then is not None and then.kind == "f" else ""
-
-
-def is_directory_only(change: PathChange) -> bool:
-    return all(entry is None or entry.kind == "d" for entry in (change.before, change.after))
 
 
 def order_steps(steps: Iterable[PathChange]) -> tuple[PathChange, ...]:
@@ -306,13 +313,6 @@ def must_go(step: PathChange) -> bool:
     replace it atomically."""
     now, then = step.before, step.after
     return now is not None and (then is None or (now.kind == "d") != (then.kind == "d"))
-
-
-def describe_change(step: PathChange) -> str:
-    """Return a letter for a change: A for restored, D for removed, M for modified."""
-    if step.before is None:
-        return "A"
-    return "D" if step.after is None else "M"
 
 
 def is_same_state(one: TreeEntry | None, other: TreeEntry | None) -> bool:
