@@ -99,7 +99,6 @@ class Scrubber:
                 self._fold_sessions(SessionFiles(trash, self._files.clock))
         found = [self._scrub(path) for root in (self._home.root, *outside) for path in _walk(root)]
         found += [self._scrub(path) for folder in self._folders for path in _walk(folder)]
-        found += self._count_journals() if self._dry_run else []
         return [one for one in found if one.count or one.problem]
 
     def find_exports(self, paths: Iterable[Path]) -> list[ScrubbedFile]:
@@ -140,18 +139,6 @@ class Scrubber:
                         writer.close()
                     finally:
                         writer.abandon()
-
-    def _count_journals(self) -> list[ScrubbedFile]:
-        """Count what is split over the records of journals, in a dry run."""
-        found = []
-        for session_id in self._files.places.list_ids():
-            path = self._files.places.get_document_path(session_id).with_suffix(".journal")
-            with contextlib.suppress(OllmError, OSError):
-                if path.stat().st_size and not self._count(path):
-                    whole = msgspec.json.encode(self._files.read(session_id).session)
-                    count = len(self._pattern.findall(whole)) - self._count(path.with_suffix(".json"))
-                    found.append(ScrubbedFile(path=str(path), count=max(count, 0), outcome="replaced"))
-        return found
 
     def _scrub(self, path: Path) -> ScrubbedFile:
         try:
