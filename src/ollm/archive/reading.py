@@ -13,6 +13,8 @@ from ollm.archive.words import find_part, split_words
 from ollm.domain.clock import format_age, format_stamp
 from ollm.domain.errors import BusyError, NotFoundError, UsageError
 from ollm.store.session_files.places import match_prefix
+from ollm.store.session_index.excerpts import make_excerpt
+from ollm.store.session_index.search import SNIPPET_CHARS
 from ollm.store.session_index.words import MAX_WORDS
 
 if TYPE_CHECKING:
@@ -198,14 +200,6 @@ def _make_session(row: tuple[Any, ...]) -> ArchivedSession:
 
 def _make_hit(row: tuple[Any, ...], wanted: str) -> ArchiveHit:
     session_id, number, _call, role, at, title, owner, host, text = row
-    snippet = make_snippet(text, wanted)
+    place = max(text.lower().find(first := wanted.split(maxsplit=1)[0].lower()), 0)
+    snippet = make_excerpt(text, [(place, place + len(first))], SNIPPET_CHARS)
     return ArchiveHit(str(session_id), number, number, role, format_stamp(at), title, snippet, owner, host)
-
-
-def make_snippet(text: str, wanted: str, size: int = 160) -> str:
-    """Return one line of text around the first search word."""
-    first = wanted.split(maxsplit=1)[0].lower()
-    place = max(text.lower().find(first), 0)
-    begin = max(place - size // 3, 0)
-    cut = " ".join(text[begin : begin + size].split())
-    return ("…" if begin else "") + cut + ("…" if begin + size < len(text) else "")
