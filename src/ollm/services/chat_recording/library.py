@@ -74,7 +74,8 @@ def check_sessions(files: SessionFiles, *, repair: bool, progress: Progress | No
 
 def _find_problem(files: SessionFiles, session_id: str) -> str:
     """Read all of a session, and describe its damage and leftovers, or return ""."""
-    left = "" if files.is_open(session_id) else files.describe_leftovers(session_id)
+    is_left = any(files.places.directory.glob(f".{session_id}.*.tmp")) and not files.is_open(session_id)
+    left = "a temporary file was left behind" if is_left else ""
     try:
         with files.open_stream(session_id) as stream:
             for entries in (stream.iter_messages(), stream.iter_calls()):
@@ -194,11 +195,8 @@ class SessionLibrary:
         failed: list[OllmError] = []
         for done, session_id in enumerate(ids, start=1):
             try:
-                self._remove_logged(session_id) if everywhere else self._remove(session_id)
+                failed += self._remove(session_id, self._deletions if everywhere else None)
                 gone.append(session_id)
-            except _IncompleteErasureError as error:
-                gone.append(session_id)
-                failed.append(StorageError(str(error)))
             except OllmError as error:
                 failed.append(error)
             if progress:
@@ -210,33 +208,25 @@ class SessionLibrary:
                 failed.append(_make_incomplete_error(gone, error))
         return failed
 
-    def _remove_logged(self, session_id: str) -> None:
-        if self._deletions is None:
-            self._remove(session_id)
-            return
-        self._deletions.add_deletion(session_id)
-        try:
-            self._remove(session_id)
-        except _IncompleteErasureError:
-            raise
-        except OllmError:
-            self._deletions.withdraw_deletion(session_id)
-            raise
-
-    def _remove(self, session_id: str) -> None:
-        """Remove the files of a session and its data in other stores, except the index."""
+    def _remove(self, session_id: str, deletions: DeletionLog | None) -> list[OllmError]:
+        """Remove the files of a session and its data in other stores, except the index. Returns the faults of those."""
         workspace = read_metadata(self.files, session_id).workspace
-        self.files.remove(session_id)
+        if deletions:
+            deletions.add_deletion(session_id)
+        try:
+            self.files.remove(session_id)
+        except OllmError:
+            if deletions:
+                deletions.withdraw_deletion(session_id)
+            raise
         failed = []
         for trace in self._traces(workspace):
             try:
                 trace.erase(session_id)
             except OllmError as error:
                 failed.append(str(error))
-        if failed:
-            raise _IncompleteErasureError(
-                f"Session {session_id} was deleted, but some data remains: {' '.join(failed)}"
-            )
+        told = f"Session {session_id} was deleted, but some data remains: {' '.join(failed)}"
+        return [StorageError(told)] if failed else []
 
     def delete_all_but(self, keep: int) -> list[str]:
         """Delete the least recently active sessions until `keep` are left, and return the deleted ids."""
@@ -312,10 +302,6 @@ class SessionLibrary:
         if self.places.trash is None:
             raise UsageError("No trash directory.")
         return self.places.trash
-
-
-class _IncompleteErasureError(OllmError):
-    """The session's own files are deleted, but some of its data elsewhere is not."""
 
 
 def _raise_unless_busy(errors: list[OllmError]) -> None:

@@ -414,7 +414,7 @@ class ChatRecordingService:
         """Update the index entry of a large session, but not while an answer is being recorded."""
         index, big = self._library.index, writer.document_size + writer.journal_size >= MIN_KNOWN_BYTES
         if index and big and writer.is_saved and not writer.has_partial:
-            (await self._long.run(writer, partial(index.update_apart, writer.session_id)))()
+            (await self._long.run(writer, partial(index.update_session, writer.session_id)))()
             self._noted[writer.session_id] = self._clock()
 
 

@@ -91,6 +91,7 @@ class SessionReader:
         self.head: JsonObject = {}
         self._name = document.stem if document else ""
         self._files: list[SessionFile] = []
+        self._odd: list[tuple[int, bytes]] = []  # lines to salvage, with their places
         self._unreadable: set[int] = set()  # messages that a second reading must not count again
         try:
             self._opened_journal = self._open_file(journal_path, waiting)
@@ -128,7 +129,7 @@ class SessionReader:
         body = self._read_head()
         ranges = self._narrow(part) if part and body else None
         self.table = EntryTable(self._document, self._journal, self.known, self.skipped, self.damage)
-        self._section = _MESSAGES
+        self._section, self._odd = _MESSAGES, []
         if ranges is None:
             self._read_document(body)
         for self._section, (begin, end) in enumerate(ranges or ()):
@@ -270,20 +271,19 @@ class SessionReader:
 
     def _read_lines(self, begin: int, stop: int) -> None:
         """Add the entries between two places of the document."""
-        odd = _OddLines()
         for start, _, line in self._document.iter_lines(begin):
             if start >= stop:
                 break
             try:
                 if line.startswith((MESSAGE, CALL)):
-                    if odd.lines:
-                        self._salvage_lines(odd)
+                    if self._odd:
+                        self._salvage_lines()
                     self._add_entry(line, start)
                 elif entry := line.strip():
                     self._change_section(entry, start)
             except (IrregularEntryError, *journal.DECODE_ERRORS):
-                odd.add(line, start)
-        self._salvage_lines(odd)
+                self._odd.append((start, line))
+        self._salvage_lines()
 
     def _add_entry(self, line: bytes, start: int) -> None:
         is_message = line.startswith(MESSAGE)
@@ -330,28 +330,28 @@ class SessionReader:
             self._salvager = Salvager(self.table, self.head, self.damage, self._change_head)
         return self._salvager
 
-    def _salvage_lines(self, odd: _OddLines) -> None:
-        if odd.lines:
-            self._salvage().add_bytes(b"".join(odd.lines), odd.place)
-            odd.lines = []
+    def _salvage_lines(self) -> None:
+        """Salvage the lines before this one that are not as the writer writes them."""
+        if self._odd:
+            odd, self._odd = self._odd, []
+            self._salvage().add_bytes(b"".join(line for _, line in odd), odd[0][0])
 
     def _read_journal(self) -> None:
         """Apply the journal to the head, and add its entries."""
         begin, stop = self._journal_range
         applied = self.known.size if self.known else 0
-        odd = _OddLines()
-        for place, data, record in self._iter_records(begin, stop, odd):
-            self._salvage_lines(odd)
+        for place, data, record in self._iter_records(begin, stop):
+            self._salvage_lines()
             try:
                 self.table.add_record(record, data, self.table.journal_place + place)
             except (IrregularEntryError, *journal.DECODE_ERRORS):
-                odd.add(data, place)
+                self._odd.append((place, data))
                 continue
             if place >= applied:
                 self._change_head(record)
-        self._salvage_lines(odd)
+        self._salvage_lines()
         if stop != MAX_BYTES:
-            for _, _, record in self._iter_records(max(applied, stop), MAX_BYTES, odd):
+            for _, _, record in self._iter_records(max(applied, stop), MAX_BYTES):
                 self._change_head(record)
 
     def _change_head(self, record: journal.JournalRecord) -> None:
@@ -360,9 +360,7 @@ class SessionReader:
             self._note_irregular("the journal lacks a record")
         journal.change_head(self.head, record)
 
-    def _iter_records(
-        self, begin: int, stop: int, odd: _OddLines
-    ) -> Iterator[tuple[int, bytes, journal.JournalRecord]]:
+    def _iter_records(self, begin: int, stop: int) -> Iterator[tuple[int, bytes, journal.JournalRecord]]:
         """Iterate over the complete records with place and bytes. A truncated last one was never acknowledged."""
         for start, end, line in self._journal.iter_lines(begin):
             if start >= stop:
@@ -372,23 +370,11 @@ class SessionReader:
             except journal.DECODE_ERRORS:
                 if end < self._journal.size or not journal.is_torn_record(line):
                     if line.startswith(journal.RECORD_START):
-                        self._salvage_lines(odd)
-                    odd.add(line, start)
+                        self._salvage_lines()
+                    self._odd.append((start, line))
                 elif b'"partial":' in line:
-                    self._salvage_lines(odd)
+                    self._salvage_lines()
                     self._salvage().add_torn(line)
                 continue
             self.journal_good = end
             yield start, line, record
-
-
-class _OddLines:
-    """Lines that stand one after the other, and are not as the writer writes them."""
-
-    def __init__(self) -> None:
-        self.lines: list[bytes] = []
-        self.place = 0
-
-    def add(self, line: bytes, place: int) -> None:
-        self.place = self.place if self.lines else place
-        self.lines.append(line)

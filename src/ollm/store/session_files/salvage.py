@@ -217,31 +217,28 @@ def _find_fields(text: str) -> JsonObject:
 
 def repair_line(data: bytes, number: int, damage: DamageReport) -> ReadMessage | None:
     """Return what is readable of a message that is on a line of its own."""
-    try:
+    with contextlib.suppress(*journal.ERRORS):
         return repair_message({**journal.parse_loosely(data, damage), "id": number}, damage)
-    except journal.ERRORS:
-        damage.count_lost_entry()
-        return None
+    damage.count_lost_entry()
+    return None
 
 
 def repair_message(raw: JsonObject, damage: DamageReport) -> ReadMessage | None:
     """Return what is readable of a message; None, and count it as lost, if nothing is."""
-    try:
+    with contextlib.suppress(*journal.ERRORS):
         found = msgspec.convert(_convert_message(raw, damage), Message)
-    except journal.ERRORS:
-        damage.count_lost_entry("a message cannot be read")
-        return None
-    return found, _encode_entry(found, raw)
+        return found, _encode_entry(found, raw)
+    damage.count_lost_entry("a message cannot be read")
+    return None
 
 
 def repair_call(raw: JsonObject, damage: DamageReport) -> ReadCall | None:
     """Return what is readable of a call in the same way as `repair_message`."""
-    try:
+    with contextlib.suppress(*journal.ERRORS):
         found = msgspec.convert(_convert_call(raw), ToolCallRecord)
-    except journal.ERRORS:
-        damage.count_lost_entry("a tool call cannot be read")
-        return None
-    return found, _encode_entry(found, raw)
+        return found, _encode_entry(found, raw)
+    damage.count_lost_entry("a tool call cannot be read")
+    return None
 
 
 def _encode_entry(entry: Message | ToolCallRecord, raw: JsonObject) -> bytes:

@@ -143,11 +143,6 @@ class SessionFiles:
         """Return True if a running process has the session open for writing."""
         return read_owner(self.places.get_lock_path(session_id)) is not None
 
-    def describe_leftovers(self, session_id: str) -> str:
-        """Describe leftover files of a closed session, or return "" if there are none."""
-        found = any(self.places.directory.glob(f".{session_id}.*.tmp"))
-        return "a temporary file was left behind" if found else ""
-
     def remove(self, session_id: str) -> None:
         """Delete every file with this session's name, also in the trash. Raises `BusyError` while it is open."""
         session_id = parse_id(session_id)

@@ -59,7 +59,7 @@ class SessionIndex:
         return self._connection
 
     @property
-    def _work(self) -> IndexWork:
+    def work(self) -> IndexWork:
         from ollm.store.session_index.entries import IndexWork
 
         return IndexWork(self.connection, self.unread, self.behind)
@@ -106,7 +106,7 @@ class SessionIndex:
                 return rows
             from ollm.store.session_index.entries import refresh_rows
 
-            refreshed = refresh_rows(self._work, found, progress, text=False, until=until)
+            refreshed = refresh_rows(self.work, found, progress, text=False, until=until)
         return [tuple(row[name] for name in LIST_COLUMNS.split(", ")) for row in refreshed.values()]
 
     def refresh_text(self, progress: Progress | None = None) -> None:
@@ -117,7 +117,7 @@ class SessionIndex:
 
         def work() -> None:
             if not _is_current(dict(self.connection.execute("SELECT session_id, text_stamp FROM sessions")), found):
-                refresh_rows(self._work, found, progress, text=True)
+                refresh_rows(self.work, found, progress, text=True)
 
         self.run_guarded(work)
 
@@ -128,24 +128,22 @@ class SessionIndex:
 
         stamp = read_stamp(self.directory, session_id)
         if stamp:
-            self.run_guarded(lambda: refresh_text(self._work, session_id, stamp, seconds))
+            self.run_guarded(lambda: refresh_text(self.work, session_id, stamp, seconds))
 
     def update_session(self, session_id: str) -> None:
-        """Update one session's row by reading what is new. A busy index is left alone."""
+        """Update one session's row by reading what is new, over a connection of its own: any thread may ask. A busy
+        index is left alone."""
         import sqlite3
 
         from ollm.store.session_index.database import run_transaction
         from ollm.store.session_index.entries import update_row
 
-        with contextlib.suppress(sqlite3.Error, OSError):
-            found = read_stamp(self.directory, session_id)
-            if found:
-                run_transaction(self.connection, partial(update_row, self._work, session_id, found))
-
-    def update_apart(self, session_id: str) -> None:
-        """Update one session's row over a connection of its own: any thread may ask."""
-        with contextlib.closing(SessionIndex(self.path, self.directory)) as index:
-            index.update_session(session_id)
+        with (
+            contextlib.suppress(sqlite3.Error, OSError),
+            contextlib.closing(SessionIndex(self.path, self.directory)) as index,
+        ):
+            if found := read_stamp(self.directory, session_id):
+                run_transaction(index.connection, partial(update_row, index.work, session_id, found))
 
     def erase_all(self, ids: list[str], progress: Progress | None = None) -> None:
         """Remove sessions, so that no byte of them stays in the file."""
