@@ -134,6 +134,7 @@ class TextPrinter(Printer):
         self._joiner = ""
         self._spoke = False  # something of the message that is being written was printed
         self._ended = False  # a message of the model is over, and the next one has not begun
+        self._held = ""  # the message so far, as long as the one before begins like it
         self._running: dict[str, str] = {}  # what the calls do that have not ended
         self._priced = False  # the time to read this prompt was printed
         self._gap = ""  # before the next rendered block
@@ -148,7 +149,7 @@ class TextPrinter(Printer):
             case PrefillProgress():
                 self._print_price(event)
             case TextDelta(text=text) if not self.is_silent:
-                self._print_text(self._show_hidden(text))
+                self._print_new(text)
             case MessageRecorded(role="assistant"):
                 self._end_message()
             case ToolStarted():
@@ -163,6 +164,13 @@ class TextPrinter(Printer):
                     self._print_aside(f"ollm: {notice.text}")
             case TurnFinished(message=message) if message and event.reason != "loop":
                 self._print_aside(f"ollm: {message}")
+
+    def _print_new(self, text: str) -> None:
+        """Print the text of a message, unless it begins like the one before: one that is the same is left out."""
+        self._held += text
+        if len(self.texts) < 2 or not self.texts[-2].strip().startswith(self.texts[-1].strip()):
+            text, self._held = self._held, ""
+            self._print_text(self._show_hidden(text))
 
     def _show_hidden(self, text: str) -> str:
         """Escape hidden characters. A trailing joiner waits for the character that it may join."""
@@ -208,6 +216,9 @@ class TextPrinter(Printer):
             self._print_block(block)
 
     def _end_message(self) -> None:
+        text, self._held = self._held, ""
+        if [said.strip() for said in self.texts[-3:]].count(text.strip()) == 1:
+            self._print_text(self._show_hidden(text))
         self._print_open_block()
         if self._spoke:
             self._write("" if self._last == "\n" else "\n")

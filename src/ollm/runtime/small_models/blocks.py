@@ -54,6 +54,8 @@ def read_blocks(text: str, *, partial: bool = False) -> list[Block]:
         body = _remove_indent("".join(lines[number + 1 : last]).replace("\r\n", "\n"), len(opening["indent"]))
         end = place + sum(map(len, lines[number : last + closed]))
         body = clean_command(body) if kind == "run" else body
+        if kind == "run" and not body.strip() and (closed or not partial):  # it is no command
+            kind, name = "shown", "run"
         blocks.append(Block(kind=kind, name=name, body=body, start=place, end=end, closed=closed))
         number, place = last + closed, end
     return blocks
