@@ -55,7 +55,7 @@ def find_definitions(lines: list[str]) -> list[Definition]:
         indent, first = len(named["indent"]), number
         while first > 0 and _DECORATOR.match(lines[first - 1]):
             first -= 1
-        last = _find_definition_end(lines, number, indent)
+        last = find_block_end(lines, number)
         if last == number + 1 and line.rstrip().endswith((":", "{")):
             continue  # only its head
         text = "\n".join(lines[first:last])
@@ -68,8 +68,9 @@ def list_defined_names(text: str) -> set[str]:
     return {found.name for found in find_definitions(text.splitlines())}
 
 
-def _find_definition_end(lines: list[str], start: int, indent: int) -> int:
-    end = start + 1
+def find_block_end(lines: list[str], start: int) -> int:
+    """Return the index after the block that a line opens: the deeper lines, and the line with its closing bracket."""
+    indent, end = len(lines[start]) - len(lines[start].lstrip()), start + 1
     opened = braced = False  # a head of several lines ends with a line of brackets as far left as the head
     for number in range(start + 1, len(lines)):
         line = lines[number]
@@ -236,20 +237,6 @@ def has_ellipsis(body: str, current: str, mark: re.Pattern[str] = ELLIPSIS) -> b
 
 def append_lines(old: list[str], new: str) -> tuple[str, str]:
     return make_edit_at(old, len(old) - 1, len(old), f"{old[-1]}\n{new}")
-
-
-def find_block_end(start: int, lines: list[str]) -> int:
-    """Return the index after the last line deeper than the first, and after the bracket that closes it."""
-    depth = count_indent(lines[start])
-    end = start + 1
-    while end < len(lines) and (not lines[end].strip() or count_indent(lines[end]) > depth):
-        end += 1
-    closes = end < len(lines) and lines[end].strip()[:1] in ("}", "]", ")")
-    return end + closes
-
-
-def count_indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
 
 
 def place_similar(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:

@@ -234,7 +234,7 @@ def _find_around(hit: int, lines: list[str], definitions: Sequence[Definition]) 
     inner = max(inside, key=lambda found: found.start, default=None)
     if inner and inner.end - inner.start <= MAX_DEFINITION_LINES:
         return inner.start, inner.end
-    if _OPENS.search(lines[hit]) and (end := find_block_end(hit, lines)) - hit <= MAX_DEFINITION_LINES:
+    if _OPENS.search(lines[hit]) and (end := find_block_end(lines, hit)) - hit <= MAX_DEFINITION_LINES:
         return hit, end
     return max(0, hit - CONTEXT_LINES), min(len(lines), hit + CONTEXT_LINES + 1)
 
