@@ -299,14 +299,13 @@ _ESCAPE = compile_late(
 
 
 def decode_json(data: bytes | str) -> Any:
-    """Decode JSON. An escaped half of a surrogate pair becomes U+FFFD. Raises msgspec.DecodeError."""
+    """Decode JSON. An escaped half of a surrogate pair and a byte that is no UTF-8 become U+FFFD. Raises
+    msgspec.DecodeError."""
     try:
         return msgspec.json.decode(data)
-    except msgspec.DecodeError:
-        text = data.decode() if isinstance(data, bytes) else data
-        if (repaired := unescape_surrogates(text)) == text:
-            raise
-        return msgspec.json.decode(repaired)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = data.decode(errors="replace") if isinstance(data, bytes) else data
+        return msgspec.json.decode(unescape_surrogates(text))
 
 
 def unescape_surrogates(text: str) -> str:
