@@ -1,5 +1,6 @@
 """A model's own language: what a server gave with an answer goes back to it in the same form."""
 
+import asyncio
 import json
 import re
 from itertools import cycle
@@ -143,15 +144,22 @@ async def test_a_server_that_refuses_thinking_is_asked_once_without_it_and_remem
     assert "the server refuses it back" in card.out
 
 
-async def test_a_turn_that_was_cut_off_goes_on_with_its_thinking(tmp_path: Path) -> None:
-    async with running(tmp_path, [think("Plan: a, b."), Answer(status=500, body={}), "ok"]) as runner:
+@pytest.mark.parametrize("killed", [False, True])
+async def test_a_turn_that_was_cut_off_goes_on_with_its_thinking(tmp_path: Path, killed: bool) -> None:
+    planned = Answer(deltas=[{"reasoning_content": "Plan: a, b."}, call("x1")], reason="tool_calls")
+    async with running(tmp_path, [planned, Answer(status=500, body={}, delay=30 * killed), "ok"]) as runner:
         (runner.workspace / "a.txt").write_text("hello\n")
         set_replay(runner, "turn")
-        cut = await runner.run("-p", "Read a.txt")
+        process = await runner.start("-p", "Read a.txt")
+        while killed and len(runner.server.chats) < 2:
+            await asyncio.sleep(0.05)
+        if killed:
+            process.kill()
+        assert await process.wait() == (-9 if killed else 4)
         await runner.run("-p", "Go on", "--continue")
 
-    assert cut.code == 4
     assert thoughts(runner.server.chats[-1]) == ["Plan: a, b."]
+    assert wire_ids(runner.server.chats[-1]) == (["x1"], ["x1"])
 
 
 async def test_thinking_gives_way_before_results_and_shows_as_a_part(tmp_path: Path) -> None:
@@ -350,7 +358,7 @@ class Templated(ScriptedServer):
 
     def page(self, request: Request) -> tuple[int, Any]:
         if self.silent and request.path == "/props":
-            return self.silent, {"error": {"message": "busy"}}
+            return self.silent, {"error": {"message": "busy"}} if self.silent != 200 else b'\xff\xfe{"path": "\xff"}'
         if request.path == "/apply-template" and (self.busy or self._refuses(request)):
             return 503 if self.busy else 400, TEMPLATE_ERROR
         return super().page(request)
@@ -405,7 +413,7 @@ async def test_what_another_template_dropped_is_forgotten_for_good(tmp_path: Pat
     ), card
 
 
-@pytest.mark.parametrize("status", [404, 503])
+@pytest.mark.parametrize("status", [404, 503, 200])
 async def test_a_page_that_does_not_answer_changes_neither_the_window_of_a_session_nor_what_was_learnt(
     tmp_path: Path, status: int
 ) -> None:

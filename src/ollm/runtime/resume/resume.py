@@ -163,7 +163,8 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
         prompt.restore(msgspec.structs.replace(whole, mode=prompt.mode), cause="resume")
     else:
         context, why = check_saved_context(prompt, kept)
-        recent = tuple(from_records(record.recent_messages))  # older ones are missing, so it counts as compacted
+        recent = add_own_fields(from_records(record.recent_messages), session)
+        # Older messages are missing, so the context counts as compacted.
         seed = ActiveContext(messages=recent, mode=prompt.mode, folded=True)
         prompt.restore(context or seed, cause="resume")
         how = EXACTLY if context else f"Resumed from a summary and recent messages: {why}."
@@ -178,6 +179,19 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
     if how != EXACTLY and not forked and not ends_with_step_back(session):
         tell_where_it_stood(prompt, record)
     return how
+
+
+def add_own_fields(recent: Sequence[PromptMessage], session: Session) -> tuple[PromptMessage, ...]:
+    """Add what only the archive keeps of each answer: its thinking, and the server's ids of its calls."""
+    archived = {entry.sources: entry for entry in render_messages(session.messages, session.tool_calls) if entry.origin}
+    replace, whole = msgspec.structs.replace, list[PromptMessage]()
+    for entry in recent:
+        own = archived.get(entry.sources, entry)
+        ids = {call.id: call.wire_id for call in own.calls}
+        calls = tuple(replace(call, wire_id=ids.get(call.id, "")) for call in entry.calls)
+        fields = {name: getattr(own, name) for name in ("origin", "thinking", "thinking_field", "thinking_details")}
+        whole.append(replace(entry, calls=calls, **fields))
+    return tuple(whole)
 
 
 def tell_where_it_stood(prompt: Prompt, record: ChatSession) -> None:
