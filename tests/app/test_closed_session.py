@@ -258,7 +258,7 @@ async def test_the_shell_completes_a_killed_redo_and_says_so(talking: Talking) -
     assert (talk.workspace / "a.txt").read_text() == "old\n"
     done = await closed.rewind(known, lambda flow: flow.redo(force=False), kind="redo")
 
-    assert "A /redo was interrupted and is completed first: 1 file to go." in shown.text
+    assert "1 file would change back" in shown.text
     assert "A /redo was interrupted; it is complete now. 1 file restored." in done.text
     assert [one["path"] for one in done.files] == ["a.txt"]
     assert (talk.workspace / "a.txt").read_text() == "new\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ollm.app.interrupted_restore import find_interrupted, recover_restore
+from ollm.app.interrupted_restore import recover_restore
 from ollm.app.process import ProcessScope
 from ollm.app.storage import Storage
 from ollm.app.workspace import WorkspaceScope
@@ -91,8 +91,8 @@ class ClosedSession:
         kind: RestoreKind = "rewind",
         dry_run: bool = False,
     ) -> RewindOutcome:
-        """Let `act` rewind a closed session or take that back. Completes an interrupted restore first; a preview
-        (`dry_run`) only names it. Raises BusyError if the session is open somewhere."""
+        """Let `act` rewind a closed session or take that back. Completes an interrupted restore first, except for a
+        preview (`dry_run`), which writes nothing. Raises BusyError if the session is open somewhere."""
         notes: list[str] = []
         scope, recording = WorkspaceScope(self.process, self.workspace), self.create_recording_service()
 
@@ -103,15 +103,14 @@ class ClosedSession:
             await recording.update_metadata(session_id, self.add_step(session, step))
 
         try:
+            found = None if dry_run else await recover_restore(scope, notes.append)
             if dry_run:
-                found = await find_interrupted(scope, notes.append)
                 session = self.process.session_files.read(session_id).session
             else:
-                found = await recover_restore(scope, notes.append)
                 session = (await recording.open_session(session_id)).session
-            flow, killed = RewindFlow(session, Lazy(scope.create_checkpoints), record), found and found.journal
-            if found and killed and killed.session_id == session_id and (dry_run or killed.kind == kind == "redo"):
-                done = flow.make_outcome(killed.message_id, killed.scope, (), found.result, dry_run=dry_run)
+            flow = RewindFlow(session, Lazy(scope.create_checkpoints), record)
+            if found and found.journal.session_id == session_id and found.journal.kind == kind == "redo":
+                done = flow.make_outcome(found.journal.message_id, found.journal.scope, (), found.result)
             else:
                 done = await act(flow)
         except OllmError as error:

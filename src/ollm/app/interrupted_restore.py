@@ -9,7 +9,6 @@ from contextlib import suppress
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
-from ollm.domain.text import format_count
 from ollm.runtime.changes import find_open_rewinds, make_redo_step
 from ollm.runtime.rewind import Step, describe_result
 from ollm.services.file_checkpoints.restore import InterruptedRestore
@@ -31,14 +30,6 @@ async def recover_restore(scope: WorkspaceScope, report: Callable[[str], None]) 
         report(f"A rewind or /redo was interrupted and could not be completed: {error}")
         return None
     report(f"{name_restore(found)} was interrupted; it is complete now. {describe_result(found.result)}")
-    return found
-
-
-async def find_interrupted(scope: WorkspaceScope, report: Callable[[str], None]) -> InterruptedRestore | None:
-    """Find the interrupted restore of this workspace, for a preview. `report` gets a sentence about it."""
-    if found := await asyncio.to_thread(scope.create_checkpoints().find_interrupted):
-        left = format_count(len(found.result.files), "file")
-        report(f"{name_restore(found)} was interrupted and is completed first: {left} to go.")
     return found
 
 

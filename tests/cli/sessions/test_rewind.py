@@ -214,20 +214,16 @@ async def test_a_rewind_that_is_killed_is_completed_by_the_next_command(tmp_path
             while process.returncode is None and not list((runner.home / "checkpoints").glob("*/restore.journal")):
                 await asyncio.sleep(0.005)
         await asyncio.sleep(0.02 * moment)
-        killed = process.returncode is None
-        if killed:
+        if process.returncode is None:
             process.kill()
         await process.wait()
         left = list_all(runner)
         dry = await runner.run("sessions", "rewind", "--to", "1", "--files", "--dry-run")
-        back = await runner.run("sessions", "redo", "--dry-run") if killed else None
         assert list_all(runner) == left
         told = await runner.run("sessions", "rewind", "--to", "1", "--files")
 
     assert read_files(runner.workspace) == before
     assert dry.code == told.code == 0
-    for done in (dry, back) if back and process.returncode else ():
-        assert "A rewind to before message 1 was interrupted and is completed first" in done.out
     assert ("it is complete now" in told.out) or process.returncode == 0
 
 

@@ -27,7 +27,6 @@ from ollm.services.file_checkpoints.restore import (
     WriteInEditor,
     is_done,
     join_results,
-    list_changes,
     list_unsaved,
     make_editor_change,
     open_below,
@@ -238,14 +237,6 @@ class FileCheckpoints(ChangeSpans):
         journal = peek_journal(self.objects)
         if journal is None or journal.id == self._restore_id:  # else it is another session's
             remove_journal(self.objects)
-
-    def find_interrupted(self) -> InterruptedRestore | None:
-        """Find an interrupted restore with its remaining steps. Writes nothing."""
-        journal = peek_journal(self.objects)
-        if journal is None:
-            return None
-        left = tuple(step for step in list_changes(journal) if not is_done(self.root, step))
-        return InterruptedRestore(journal=journal, result=RestoreResult(restored=left))
 
     def recover(self) -> InterruptedRestore | None:
         """Finish an interrupted restore. Call `finish_restore` after its conversation is rewound too."""
