@@ -249,8 +249,13 @@ def load_comparisons(file: Path) -> list[Comparison]:
     return found
 
 
+def _find_newest(file: Path) -> list[Comparison]:
+    """Find the newest comparison that has a run."""
+    return [one for one in load_comparisons(file) if one[1]][-1:]
+
+
 def load_newest(file: Path) -> Comparison:
-    for comparison in load_comparisons(file)[-1:]:
+    for comparison in _find_newest(file):
         return comparison
     raise UsageError("No comparison yet.", action="Run `ollm compare run --models A,B`.")
 
@@ -258,7 +263,7 @@ def load_newest(file: Path) -> Comparison:
 def load_all_newest(home: Path) -> Iterator[Comparison]:
     """Load the newest comparison of each workspace, the newest of all first."""
     for file in sorted((home / "compare").glob("*.jsonl"), key=lambda one: -one.stat().st_mtime):
-        yield from load_comparisons(file)[-1:]
+        yield from _find_newest(file)
 
 
 def describe_results(home: Path, model: str) -> Iterator[str]:
