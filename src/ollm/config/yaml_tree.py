@@ -14,7 +14,7 @@ import msgspec
 
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
-from ollm.system.atomic import make_private_directory, read_small_file, replace_file
+from ollm.system.atomic import read_small_file, write_private_file
 
 FORMAT_VERSION = 2
 MAX_FILE_BYTES = 1024 * 1024
@@ -158,8 +158,7 @@ def _store_cache(memory: Path, text: str, entry: YamlEntry | None, place: Source
         return
     with contextlib.suppress(OSError):
         if memory.parent.parent.is_dir():
-            make_private_directory(memory.parent)
-            replace_file(memory, data, durable=False)
+            write_private_file(memory, data, durable=False)
 
 
 def _encode_entry(entry: YamlEntry) -> list[Any]:

@@ -23,7 +23,7 @@ from ollm.daemon.bodies import Problem, make_problem
 from ollm.daemon.devices import DEVICE_COOKIE, READING, BadTicketError, Device, DeviceKeys, find_address, hash_key
 from ollm.domain.errors import DeniedError
 from ollm.domain.struct import Data
-from ollm.system.atomic import replace_file
+from ollm.system.atomic import read_json, replace_file
 
 TICKET_SECONDS = 60
 LOGIN_SECONDS = 7 * 24 * 3600
@@ -130,10 +130,7 @@ def read_cookie(header: str, name: str) -> str:
 
 def read_state(file: Path) -> WebState:
     """Read the saved state; empty if it cannot be read."""
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=WebState)
-    except (OSError, msgspec.MsgspecError):
-        return WebState()
+    return read_json(file, WebState, WebState())
 
 
 def write_state(file: Path, state: WebState) -> None:

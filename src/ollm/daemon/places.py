@@ -10,7 +10,7 @@ import msgspec
 from ollm.config.environment import Home
 from ollm.domain.errors import StorageError, suggest_storage_fix
 from ollm.domain.struct import Data
-from ollm.system.atomic import replace_file
+from ollm.system.atomic import read_json, replace_file
 
 
 class DaemonProcess(Data, frozen=True):
@@ -61,13 +61,10 @@ class RunFiles:
 
     def find_running(self) -> DaemonProcess | None:
         """Find the running daemon; None if the file was left by a dead one."""
-        try:
-            found = msgspec.json.decode(self.pid_file.read_bytes(), type=DaemonProcess)
-        except (OSError, msgspec.MsgspecError):
-            return None
         from ollm.store.lease import get_process_start
 
-        return found if get_process_start(found.pid) == found.started else None
+        found = read_json(self.pid_file, DaemonProcess, None)
+        return found if found and get_process_start(found.pid) == found.started else None
 
     def remove_files(self) -> None:
         for file in (self.socket, self.pid_file, self.token_file):

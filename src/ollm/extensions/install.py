@@ -13,7 +13,7 @@ from ollm.extensions.git_source import MAX_BYTES, MAX_FILES, GitSource
 from ollm.extensions.hook_settings import read_hooks
 from ollm.extensions.loader import MANIFEST_FILE, Manifest, read_manifest
 from ollm.extensions.mcp.settings import read_servers
-from ollm.system.atomic import make_private_directory, read_small_file
+from ollm.system.atomic import make_private_directory, read_json
 
 SOURCE_FILE = ".git-source.json"  # in the folder of an extension from git
 IGNORED_PATTERNS = shutil.ignore_patterns(".git", "__pycache__", "*.pyc", ".venv", SOURCE_FILE)
@@ -33,10 +33,7 @@ def list_installed(home: Path) -> list[Manifest | str]:
 
 def read_source(folder: Path) -> GitSource | None:
     """Read where an installed extension is from; None if it was added from a directory."""
-    try:
-        return msgspec.json.decode(read_small_file(folder / SOURCE_FILE), type=GitSource)
-    except (OSError, msgspec.DecodeError):
-        return None
+    return read_json(folder / SOURCE_FILE, GitSource, None)
 
 
 def install_extension(source: Path, home: Path, *, replace: bool, origin: GitSource | None = None) -> Path:

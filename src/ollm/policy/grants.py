@@ -18,7 +18,7 @@ import msgspec
 from ollm.domain.errors import StorageError, UsageError
 from ollm.domain.struct import Data
 from ollm.domain.tools import GrantScope, PolicyRequest
-from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.atomic import write_private_file
 from ollm.system.paths import Boundary
 
 _HEADER = '# What was answered with "always". List with `ollm policy show`, revoke with `ollm policy revoke N`.\n'
@@ -116,8 +116,7 @@ class GrantBook:
             for grant in grants
         ]
         YAML().dump({"grants": entries}, out)
-        make_private_directory(self._file.parent)
-        replace_file(self._file, out.getvalue().encode())
+        write_private_file(self._file, out.getvalue().encode())
 
 
 def _read_grants(file: Path) -> list[tuple[str, str | None]]:

@@ -17,7 +17,7 @@ import msgspec
 from ollm.domain.clock import Clock, format_stamp, now
 from ollm.domain.errors import NotFoundError, StorageError
 from ollm.domain.struct import Data
-from ollm.system.atomic import make_private_directory, read_small_file, replace_file
+from ollm.system.atomic import read_small_file, write_private_file
 from ollm.system.path_names import SCRIPT_ENDINGS
 
 INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", ".ollm/instructions.md", "CLAUDE.md", "GEMINI.md")  # the first counts
@@ -159,9 +159,8 @@ class TrustBook:
             ) from error
 
     def _write(self, document: TrustDocument) -> None:
-        make_private_directory(self._file.parent)
         fields = {"version": 1, **msgspec.to_builtins(document)}
-        replace_file(self._file, msgspec.json.format(msgspec.json.encode(fields), indent=2))
+        write_private_file(self._file, msgspec.json.format(msgspec.json.encode(fields), indent=2))
 
 
 def fingerprint_files(workspace: Path) -> dict[str, str]:

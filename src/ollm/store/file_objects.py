@@ -19,7 +19,7 @@ import msgspec
 
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.struct import Data
-from ollm.system.atomic import FILE_MODE, make_private_directory, replace_file, sync, write_all
+from ollm.system.atomic import FILE_MODE, make_private_directory, read_json, replace_file, sync, write_all
 
 LOCK_TIMEOUT_SECONDS = 30.0
 MIN_FREE_BYTES = 32 << 20  # that a disk must have: what is said comes before what can be put back
@@ -132,10 +132,7 @@ class FileObjects:
                 os.close(descriptor)
 
     def load_state(self) -> ObjectsState:
-        try:
-            return msgspec.json.decode(self._state.read_bytes(), type=ObjectsState)
-        except (OSError, msgspec.MsgspecError):
-            return ObjectsState()
+        return read_json(self._state, ObjectsState, ObjectsState())
 
     def save_growth(self) -> ObjectsState:
         """Add the size of the objects stored since the last call to the saved state."""

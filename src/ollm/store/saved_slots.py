@@ -16,7 +16,7 @@ import msgspec
 from ollm.domain.errors import StorageError
 from ollm.domain.struct import Data
 from ollm.store.session_files.places import parse_id
-from ollm.system.atomic import hash_file, make_private_directory, read_small_file, replace_file
+from ollm.system.atomic import hash_file, read_json, write_private_file
 
 HEADER = struct.Struct("<III")  # magic, version, number of tokens; the tokens follow
 MAGIC = 0x67677371
@@ -99,8 +99,7 @@ class SavedSlots:
 
     def write(self, saved: SavedSlot) -> None:
         record = self._root / saved.session_id / f"{saved.key}.json"
-        make_private_directory(record.parent)
-        replace_file(record, msgspec.json.encode(saved))
+        write_private_file(record, msgspec.json.encode(saved))
 
     def remove(self, saved: SavedSlot) -> None:
         saved.path.unlink(missing_ok=True)
@@ -139,7 +138,4 @@ def read_slot_tokens(path: Path) -> Sequence[int]:
 
 
 def _read_record(path: Path) -> SavedSlot | None:
-    try:
-        return msgspec.json.decode(read_small_file(path), type=SavedSlot)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
+    return read_json(path, SavedSlot, None)

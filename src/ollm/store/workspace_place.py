@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.config.environment import Home
-from ollm.system.atomic import read_small_file
+from ollm.system.atomic import read_json
 
 GITIGNORE_TEXT = "memory.db*\n*.lock\n.gitignore\n"
 PERSONAL_MARK = "memory.db.notes"  # exists beside a database with notes that the person wrote
@@ -161,12 +161,7 @@ def _read_identity(database: Path) -> tuple[str, str]:
 
 
 def _was_trusted(workspace: Path, home: Home) -> bool:
-    import msgspec
-
-    try:
-        document = msgspec.json.decode(read_small_file(home.trust), type=dict[str, Any])
-    except (OSError, msgspec.DecodeError):
-        return False
+    document = read_json(home.trust, dict[str, Any], {})
     return os.path.realpath(workspace) in (document.get("workspaces") or {})
 
 

@@ -14,7 +14,10 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
+Kind = TypeVar("Kind")
+Otherwise = TypeVar("Otherwise")
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
 _CHUNK_BYTES = 1 << 20
@@ -280,3 +283,19 @@ def read_small_file(path: Path | str, max_bytes: int = MAX_SMALL_BYTES) -> bytes
         if status.st_size > max_bytes:
             raise OSError(errno.EFBIG, f"It is larger than {max_bytes // 1024:,} KiB", str(path))
         return file.read(min(max_bytes, status.st_size + GROWTH_BYTES))
+
+
+def read_json(path: Path, kind: type[Kind], otherwise: Otherwise) -> Kind | Otherwise:
+    """Read a JSON file that ollm wrote, or return `otherwise` if it is missing or damaged."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(read_small_file(path), type=kind)
+    except (OSError, UnicodeDecodeError, RecursionError, msgspec.MsgspecError):
+        return otherwise
+
+
+def write_private_file(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write a file in a directory that only its owner may enter, and create the directory if needed."""
+    make_private_directory(path.parent)
+    replace_file(path, data, durable=durable)

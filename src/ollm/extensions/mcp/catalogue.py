@@ -19,7 +19,7 @@ from ollm.domain.text import shorten_line
 from ollm.domain.tools import ConfirmationDetails, Risk, ToolResult, Verdict
 from ollm.extensions.mcp.results import FAULT_KEY
 from ollm.extensions.mcp.settings import McpServer
-from ollm.system.atomic import make_private_directory, read_small_file, replace_file
+from ollm.system.atomic import read_json, write_private_file
 from ollm.system.capture import HeadAndTail
 from ollm.tools.framework.base import Invocation, Tool, ToolContext, ToolSpec, build_confirmation
 from ollm.tools.framework.output import clean_text
@@ -174,14 +174,10 @@ class CatalogueFile:
     def put(self, server: McpServer, found: Catalogue) -> None:
         others = {key: kept for key, kept in self._read_all().items() if not key.startswith(f"{server.name}:")}
         self._catalogues = None
-        make_private_directory(self._file.parent)
-        replace_file(self._file, msgspec.json.encode({**others, _make_key(server): found}))
+        write_private_file(self._file, msgspec.json.encode({**others, _make_key(server): found}))
 
     def _read_all(self) -> dict[str, Catalogue]:
-        try:
-            return msgspec.json.decode(read_small_file(self._file), type=dict[str, Catalogue])
-        except (OSError, msgspec.DecodeError, RecursionError):
-            return {}
+        return read_json(self._file, dict[str, Catalogue], {})
 
 
 def _make_key(server: McpServer) -> str:

@@ -16,7 +16,7 @@ from ollm.domain.errors import OllmError
 from ollm.extensions.mcp.http import check_address, open_address
 from ollm.extensions.mcp.results import find_root_error, summarize_error
 from ollm.extensions.mcp.settings import McpServer
-from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.atomic import read_json, write_private_file
 
 if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
@@ -66,14 +66,10 @@ class LoginFile:
         return removed is not None
 
     def _read_all(self) -> dict[str, LoginRecord]:
-        try:
-            return msgspec.json.decode(self.file.read_bytes(), type=dict[str, LoginRecord])
-        except (OSError, msgspec.DecodeError, RecursionError):
-            return {}
+        return read_json(self.file, dict[str, LoginRecord], {})
 
     def _write(self, records: dict[str, LoginRecord]) -> None:
-        make_private_directory(self.file.parent)
-        replace_file(self.file, msgspec.json.encode(records), mode=0o600)
+        write_private_file(self.file, msgspec.json.encode(records))
 
 
 class LoginStorage:

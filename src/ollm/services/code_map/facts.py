@@ -15,7 +15,7 @@ import msgspec
 from ollm.domain.messages import replace_surrogates
 from ollm.domain.struct import Data
 from ollm.services.code_map.syntax_tree import CodeDefinition, outline_text
-from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.atomic import write_private_file
 
 CACHE_VERSION = 8
 MAX_FILE_BYTES = 2 * 1024 * 1024  # a larger one is listed by name
@@ -88,8 +88,7 @@ class FactsCache:
         there = (known[path] for path in sorted(others) if os.path.lexists(f"{self._root}/{path}"))
         document = _FactsFile(version=CACHE_VERSION, files=(*filter(_can_save, found), *there))
         with contextlib.suppress(OSError):
-            make_private_directory(self._file.parent)
-            replace_file(self._file, msgspec.msgpack.encode(document), durable=False)
+            write_private_file(self._file, msgspec.msgpack.encode(document), durable=False)
 
 
 def _can_save(facts: FileFacts) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from ollm.system.atomic import make_private_directory, read_small_file, replace_file
+from ollm.system.atomic import read_small_file, write_private_file
 from ollm.system.path_names import is_in_any, trace_path
 from ollm.system.sandbox.repositories import Repository
 
@@ -36,8 +36,7 @@ class Remotes:
     def note(self, addresses: Iterable[str]) -> None:
         """Note addresses that commands set."""
         if new := sorted(set(addresses) - set(known := self._read())):
-            make_private_directory(self._file.parent)
-            replace_file(self._file, os.fsencode("\0".join([*known, *new])))
+            write_private_file(self._file, os.fsencode("\0".join([*known, *new])))
 
     def _read(self) -> list[str]:
         with suppress(OSError):
