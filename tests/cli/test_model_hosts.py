@@ -51,6 +51,7 @@ class Router(Host):
     def __init__(self, script: Any = (), *, autoload: bool = True) -> None:
         super().__init__(script, kind="llama.cpp")
         self.autoload = autoload
+        self.broken: set[str] = set()  # models that cannot be loaded
 
     def answer(self, request: Request) -> Answer:
         if self.states[request.body["model"]] == "loaded":
@@ -73,6 +74,7 @@ class Router(Host):
             return self.move(request.body["model"], "loading" if path == "/models/load" else "unloaded")
         if path == "/models":
             self.steps -= 1
+            self.states |= dict.fromkeys(self.broken, "unloaded") if self.steps < 0 else {}
             for name, state in self.states.items():
                 self.states[name] = "loaded" if state == "loading" and self.steps < 0 else state
             return 200, {"data": [self._model(name) for name in self.models]}
@@ -197,6 +199,46 @@ async def test_a_model_is_chosen_in_the_chat_and_a_load_without_end_is_stopped(t
             await terminal.wait_for("stopped", gone="Esc stops")
             terminal.type(CTRL_D)
             await terminal.ended()
+
+
+async def test_a_model_that_cannot_be_loaded_is_not_switched_to(tmp_path: Path) -> None:
+    async with Router() as server:
+        server.broken = {"big"}
+        async with at_terminal(Runner(tmp_path, server), "chat", "-m", "small") as terminal:
+            terminal.type("/model big" + ENTER)
+            await terminal.wait_for("could not load big")
+            assert "Switched to" not in terminal.text()
+            terminal.type("/status" + ENTER)
+            await terminal.wait_for("model: small at")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+
+
+class Starting(ScriptedServer):
+    """llama.cpp that still loads its model."""
+
+    loads = True
+
+    def page(self, request: Request) -> tuple[int, Any]:
+        loading = 503, {"error": {"message": "Loading model", "code": 503}}
+        return loading if self.loads else super().page(request)
+
+
+async def test_a_server_that_starts_is_shown_as_loading_and_esc_stops_the_wait(tmp_path: Path) -> None:
+    async with Starting(["Hello."], kind="llama.cpp") as server:
+        runner = Runner(tmp_path, server)
+        doctor = asyncio.create_task(runner.run("doctor", OLLM_MODEL=""))
+        async with at_terminal(runner, "chat") as terminal:
+            await terminal.wait_for("loading the model… ")
+            terminal.type(ESCAPE)
+            await terminal.ended()
+        async with at_terminal(runner, "-p", "hi") as terminal:
+            await terminal.wait_for("loading the model (")
+            server.loads = False
+            await terminal.wait_for("Hello.")
+            await terminal.ended()
+
+    assert "The server is loading the model; waiting for it." in (await doctor).err
 
 
 @pytest.mark.parametrize("kind", [Swap, Studio, Ollama])

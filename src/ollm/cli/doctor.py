@@ -20,7 +20,7 @@ from ollm.app import ProcessScope
 from ollm.app.workspace import WorkspaceScope
 from ollm.cli.machine import inspect_hardware, suggest_models
 from ollm.cli.model_card import MARKS, describe_calls, describe_faults, describe_speed, run_trials
-from ollm.cli.options import json_option, print_result, resolve_workspace, workspace_option
+from ollm.cli.options import json_option, print_result, resolve_workspace, warn, workspace_option
 from ollm.cli.text_printer import show_waiting
 from ollm.config.roles import find_role
 from ollm.domain.errors import ModelError, OllmError
@@ -337,7 +337,7 @@ async def _find_answering_servers(process: ProcessScope) -> list[dict[str, Any]]
 
 async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[dict[str, Any], ModelFacts]:
     """Describe the server in use. `served` is the window it reports; `window` is the one requested."""
-    choice = await process.providers.choose()
+    choice = await process.providers.choose(lambda doing: warn(f"The server is {doing}; waiting for it."))
     provider = choice.provider
     try:
         try:

@@ -63,8 +63,9 @@ async def run_once(
         print_reply(reply, output, None, start)
         return int(ExitCode.DONE)
     async with AsyncExitStack() as stack:
-        with show_waiting("connecting to the model server", shown=output == "text"):
-            conversation = await stack.enter_async_context(open_conversation(start.for_one_shot()))
+        with show_waiting("connecting to the model server", shown=output == "text") as line:
+            options = msgspec.structs.replace(start.for_one_shot(), announce=line.tell)
+            conversation = await stack.enter_async_context(open_conversation(options))
         gc.freeze()  # what is there now stays to the end: nothing in it to look for
         print_notices(conversation.parts.notices)
         reply = await run_slash_command(conversation, question)

@@ -283,6 +283,9 @@ class WaitLine:
         if shown:
             self._tick()
 
+    def tell(self, doing: str) -> None:
+        self.doing = doing
+
     def clear(self) -> None:
         """Restart the count before something else is printed."""
         self._began = time.monotonic()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -71,6 +71,20 @@ BUSY_STATUSES = (429, 502, 503, 504)
 SECONDS_TO_RETRY = (2.0, 15.0)  # for a server that never answered, and for one that may restart
 MIN_HIDDEN_CHARACTERS = 8
 Failure = TypeVar("Failure", bound=OllmError)
+Answer = TypeVar("Answer")
+
+
+async def wait_while_loading(ask: Callable[[], Awaitable[Answer]], announce: Callable[[str], object]) -> Answer:
+    """Ask until the server no longer says that it loads a model, which is announced once."""
+    said = False
+    while True:
+        try:
+            return await ask()
+        except ModelLoadingError:
+            if not said:
+                announce("loading the model")
+            said = True
+            await asyncio.sleep(LOADING_SECONDS)
 
 
 class Exchange:
@@ -182,6 +196,7 @@ class ServerProvider(Provider):
         self.base_url = base_url
         self._exchange = exchange
         self.pages: Mapping[str, str] = {}  # with which it loads models
+        self.announce: Callable[[str], object] = str  # is told that the server loads the model
         self._heard: float | None = None  # when the model was last in memory; 0 if it was not
 
     def add_headers(self, headers: Mapping[str, str], secrets: Sequence[str]) -> None:

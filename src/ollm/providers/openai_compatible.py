@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
@@ -33,14 +32,14 @@ from ollm.providers.base import (
     write_thinking,
 )
 from ollm.providers.exchange import (
-    LOADING_SECONDS,
     NOT_LOADED,
     PAGE_TIMEOUT_SECONDS,
     Exchange,
     ServerProvider,
     is_passing,
+    wait_while_loading,
 )
-from ollm.providers.server_errors import ModelLoadingError, as_int, lists_no_models, make_unknown_model_error
+from ollm.providers.server_errors import as_int, lists_no_models, make_unknown_model_error
 from ollm.providers.server_kind import (
     HOST_PAGES,
     LLAMA_CPP,
@@ -107,13 +106,14 @@ class OpenAICompatible(ServerProvider):
         return await self.add_states(parse_model_infos(self._listing))
 
     async def prepare(self, model: str, announce: Callable[[str], object]) -> str:
-        await self._get_listing()
-        if (found := find_model(parse_model_infos(self._listing), model)) is None:
+        self.announce = announce
+        if (found := find_model(parse_model_infos(await self._get_listing()), model)) is None:
             return model
         (info,) = await self.add_states([found])
         if info.state in NOT_LOADED:
             announce(f"loading {info.name}")
-            with suppress(ModelError):  # The request itself reports why; LM Studio before 0.4 loads only for one.
+            # The request itself reports why a server cannot; LM Studio before 0.4 loads only for one.
+            with suppress(*(() if "watch" in self.pages else (ModelError,))):
                 await self.set_loaded(info.name, loaded=True)
             await self._get_listing(anew=True)  # The server describes a loaded model in more detail.
         return info.name
@@ -249,17 +249,14 @@ class OpenAICompatible(ServerProvider):
         """Get the server's model list, waiting while it loads a model. Returns None if it has no list."""
         if self.kind is not None and not anew:
             return self._listing
-        while True:
-            try:
-                self._remember(await self._exchange.request_json("GET", f"{self._api}/models"))
-                return self._listing
-            except ModelLoadingError:
-                await asyncio.sleep(LOADING_SECONDS)
-            except ModelError as error:
-                if is_passing(error):  # A window guessed without the list would stay.
-                    raise
-                self._remember(None)
-                return None
+        try:
+            ask = lambda: self._exchange.request_json("GET", f"{self._api}/models")  # noqa: E731
+            self._remember(await wait_while_loading(ask, self.announce))
+        except ModelError as error:
+            if is_passing(error):  # A window guessed without the list would stay.
+                raise
+            self._remember(None)
+        return self._listing
 
     def _remember(self, listing: Any) -> None:
         self._listing, self.kind = listing, self._inner_kind or detect_kind(listing)

@@ -14,7 +14,7 @@ from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.domain.text import format_names
 from ollm.providers.base import ModelInfo, Provider, find_model, list_missing_parts, name_model
-from ollm.providers.exchange import LOADING_SECONDS, Exchange, ServerProvider
+from ollm.providers.exchange import Exchange, ServerProvider, wait_while_loading
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.server_errors import ModelLoadingError, lists_no_models
 from ollm.providers.server_kind import split_base_url
@@ -95,9 +95,12 @@ class ProviderRegistry:
         self._others = others or {}
         self._problems = problems
         self._models = models or {}
+        self._announce: Callable[[str], object] = str
 
-    async def choose(self) -> ProviderChoice:
-        """Choose a server. Raises NoServerError if the configured one does not answer, or if no server is found."""
+    async def choose(self, announce: Callable[[str], object] = str) -> ProviderChoice:
+        """Choose a server. Raises NoServerError if the configured one does not answer, or if no server is found.
+        `announce` is told that it loads a model."""
+        self._announce = announce
         choice = await self._choose_server()
         self._add_headers(choice.provider, choice.model)
         return choice
@@ -258,11 +261,7 @@ class ProviderRegistry:
 
     async def _wait_for_models(self, provider: Provider) -> list[ModelInfo]:
         """List the server's models, waiting while it loads one."""
-        while True:
-            try:
-                return await provider.models()
-            except ModelLoadingError:
-                await asyncio.sleep(LOADING_SECONDS)
+        return await wait_while_loading(provider.models, self._announce)
 
     async def detect_kind(self, url: str) -> str:
         """Detect Ollama by its version page. Any other server is assumed to use the OpenAI API."""

@@ -154,6 +154,8 @@ def list_stop_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
             event.current_buffer.cancel_completion()
         elif screen.chat.busy:
             screen.stop()
+        elif not (screen.chat.conversation or event.current_buffer.text):
+            screen.leave()
         elif not event.current_buffer.text and filters.is_double_press(event, "escape"):
             screen.spawn(screen.chat.run_safely(screen.dialog.offer_messages()))
 

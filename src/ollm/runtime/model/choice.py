@@ -50,7 +50,7 @@ class ModelChooser:
         """Choose model and window. `name` replaces the model, `role` the server; `anew` ignores what was learnt. `held`
         is the window of a resumed session; `announce` is told what takes long."""
         wanted = role or self._settings.provider
-        choice = await self._find_registry(wanted, name).choose()
+        choice = await self._find_registry(wanted, name).choose(announce)
         try:
             if wanted.context_window is None:
                 choice = replace(choice, model=await choice.provider.prepare(choice.model, announce))
