@@ -254,11 +254,8 @@ async def test_the_shell_completes_a_killed_redo_and_says_so(talking: Talking) -
         (talk.workspace / "a.txt").write_text("old\n")
         forget_end(talk)
     closed = ClosedSession(ProcessScope(workspace=talk.workspace), talk.workspace)
-    shown = await closed.rewind(known, lambda flow: flow.redo(force=False), kind="redo", dry_run=True)
-    assert (talk.workspace / "a.txt").read_text() == "old\n"
     done = await closed.rewind(known, lambda flow: flow.redo(force=False), kind="redo")
 
-    assert "1 file would change back" in shown.text
     assert "A /redo was interrupted; it is complete now. 1 file restored." in done.text
     assert [one["path"] for one in done.files] == ["a.txt"]
     assert (talk.workspace / "a.txt").read_text() == "new\n"
