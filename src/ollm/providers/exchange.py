@@ -198,9 +198,14 @@ class ServerProvider(Provider):
         self.pages: Mapping[str, str] = {}  # with which it loads models
         self.announce: Callable[[str], object] = str  # is told that the server loads the model
         self._heard: float | None = None  # when the model was last in memory; 0 if it was not
+        self._before_retry: Callable[[], Awaitable[object]] | None = None
 
     def add_headers(self, headers: Mapping[str, str], secrets: Sequence[str]) -> None:
         self._exchange.add_headers(headers, secrets)
+
+    def set_before_retry(self, act: Callable[[], Awaitable[object]] | None) -> None:
+        """Set what is done before a request that has failed is sent again."""
+        self._before_retry = act
 
     def allow(self, seconds: float) -> None:
         self._exchange.extend_first_token_timeout(seconds)
@@ -310,6 +315,8 @@ class ServerProvider(Provider):
                 self._heard = None if self._heard is None else 0.0
                 yield ProgressPiece(stage="connecting")
             await asyncio.sleep(LOADING_SECONDS)
+            if self._before_retry:
+                await self._before_retry()
 
     async def _lost_model(self, error: OllmError, model: str) -> bool:
         """Return True if the server unloaded the model while the request came, for another one or by hand."""

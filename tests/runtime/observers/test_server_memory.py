@@ -39,6 +39,7 @@ class SlotServer(ScriptedServer):
         self.build, self.refuses, self.greeting = "b1", False, ""
         self.slot_window = self.window
         self.read: list[int] = []  # tokens of each request that were not in the slot
+        self.away = 0  # how many requests for pages find it loading
         self.restart()
 
     def restart(self) -> None:
@@ -52,6 +53,8 @@ class SlotServer(ScriptedServer):
         return self.greeting + "".join(f" <{each['role']}> {each['content']}" for each in messages)
 
     def answer(self, request: Request) -> Answer:
+        if self.away:
+            return Answer(status=503, body={"error": {"message": "Loading model", "code": 503}})
         tokens = self.tokenize(self.render(request.body["messages"]))
         same = next((at for at, pair in enumerate(zip(self.held, tokens, strict=False)) if pair[0] != pair[1]), None)
         self.read.append(len(tokens) - (min(len(self.held), len(tokens)) if same is None else same))
@@ -60,6 +63,9 @@ class SlotServer(ScriptedServer):
 
     def page(self, request: Request) -> tuple[int, Any]:
         path, _, action = request.path.partition("?action=")
+        self.away = max(0, self.away - 1)
+        if self.away:
+            return 503, {"error": {"message": "Loading model", "code": 503}}
         match path:
             case "/props":
                 known = {"build_info": self.build, "model_path": "/models/m.gguf"}
@@ -198,11 +204,15 @@ async def test_a_server_that_holds_the_session_is_left_alone(place: Place, serve
     assert "id_slot" not in server.chats[-1]
 
 
-async def test_a_server_restarted_during_a_chat_gets_the_session_back(place: Place, server: SlotServer) -> None:
+@pytest.mark.parametrize("away", [0, 5])
+async def test_a_server_restarted_during_a_chat_gets_the_session_back(
+    place: Place, server: SlotServer, away: int
+) -> None:
     session = await place.talk(NOTES)
     async with place.chat(session) as conversation:
         await conversation.ask("And now?")
         server.restart()
+        server.away = away
         await conversation.ask("And then?")
 
     assert len(server.restores) == 1

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import takewhile
 from operator import attrgetter, eq
 from typing import TYPE_CHECKING, Literal
@@ -58,11 +59,19 @@ class ServerMemory(TurnObserver):
             self._idle.cancel()
 
     async def before_request(self) -> None:
-        known = self._model is self._parts.state.model
+        model, look = self._parts.state.model, None
+        known = self._model is model
         if not (self._asked or self._is_useless) and not (known and self._newest_task == NO_TASK):
-            with suppress(OllmError, OSError):  # the request itself reports a missing server
-                await self._restore_if_lost(NO_TASK if not known else self._newest_task)
-        self._asked, self._model = True, self._parts.state.model
+            look = partial(self._look, self._newest_task if known else NO_TASK)
+            await look()
+        if set_before_retry := getattr(model.provider, "set_before_retry", None):
+            set_before_retry(look)  # a server that is away now may come back without the session
+        self._asked, self._model = True, model
+
+    async def _look(self, last_task: int) -> None:
+        with suppress(OllmError, OSError):  # the request itself reports a missing server
+            if self._restored is None:
+                await self._restore_if_lost(last_task)
 
     async def after_turn(self, report: TurnReport) -> None:
         self._unsaved = True
