@@ -141,12 +141,16 @@ def _render_model(one: dict[str, Any], letter: str, shown: Sequence[tuple[str, s
     server = ", ".join(map(" ".join, one["server"].items()))
     head = f"<th>{_render_letter(letter)} {escape(one['model'])}<small>{escape(server)}</small></th>"
     passed = f"{one['passed']} of {one['tried']} ± {one['spread']:g}".replace(" ", "\N{NO-BREAK SPACE}")
-    figures = ((label, f"{one['figures'][key]:,g}" if key in one["figures"] else "") for key, label in shown)
+    figures = ((label, f"{one['figures'][key]:,.9g}" if key in one["figures"] else "") for key, label in shown)
     cells = (
         f'<td data-name="{label}">{value}</td>'
         for label, value in (("passed", passed), ("a round", "{}–{}".format(*one["rounds"])), *figures)
     )
     return f"<tr>{head}{''.join(cells)}</tr>"
+
+
+def _format_tick(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:.3g} min"
 
 
 def _draw_chart(models: Sequence[dict[str, Any]], letters: dict[str, str]) -> str:
@@ -155,10 +159,10 @@ def _draw_chart(models: Sequence[dict[str, Any]], letters: dict[str, str]) -> st
     longest = max((one["figures"]["seconds"] for one in tried), default=1) or 1
     unit = 10 ** math.floor(math.log10(longest))
     end = math.ceil(longest / unit) * unit
-    drawn = [f'<text x="{12 + 84 * share}%" y="93%">{format_seconds(end * share)}</text>' for share in (0, 0.5, 1)]
+    drawn = [f'<text x="{12 + 81 * share}%" y="93%">{_format_tick(end * share)}</text>' for share in (0, 0.5, 1)]
     for one in tried:
         share, spread = one["passed"] / one["tried"], one["spread"] / one["tried"]
-        x, y = (f"{value:.1f}%" for value in (12 + 84 * one["figures"]["seconds"] / end, 84 - 78 * share))
+        x, y = (f"{value:.1f}%" for value in (12 + 81 * one["figures"]["seconds"] / end, 84 - 78 * share))
         low, high = (84 - 78 * min(max(share + side * spread, 0), 1) for side in (-1, 1))
         drawn.append(f'<line class="spread" x1="{x}" x2="{x}" y1="{low:.1f}%" y2="{high:.1f}%"/>')
         drawn.append(f'<circle cx="{x}" cy="{y}" r="11"/>')
