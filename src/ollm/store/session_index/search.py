@@ -280,7 +280,8 @@ class _Search:
 def find_longer_words(connection: sqlite3.Connection, word: SearchWord) -> list[str] | None:
     """List a phrase for every indexed stem that begins with the last part of `word`, or is a prefix of it.
 
-    Returns None if there are too many: FTS5 would merge the positions of all of them before the first hit.
+    Returns None if there are too many: FTS5 would merge the positions of all of them before the first hit. Its own
+    prefix queries are no way: it stems the prefix too, and looks for `hai*` instead of `hay*`.
     """
     if not word.ending:
         return []
