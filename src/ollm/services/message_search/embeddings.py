@@ -7,7 +7,6 @@ import logging
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from typing import Any
 
 import msgspec
 
@@ -35,9 +34,8 @@ class EmbeddingFailed(Exception):  # noqa: N818 - search goes on by words alone
 class EmbeddingServer:
     """Requests embeddings of texts from the server at `base_url`."""
 
-    def __init__(self, model: str, base_url: str, headers: Mapping[str, str], *, ollama: bool = False) -> None:
+    def __init__(self, model: str, base_url: str, headers: Mapping[str, str]) -> None:
         self.model = model
-        self._path = "/api/embed" if ollama else "/v1/embeddings"
         self.url = base_url.rstrip("/").removesuffix("/v1").removesuffix("/api")
         self._headers = {"content-type": "application/json", **headers}
         self.seconds = 0.0  # of all requests
@@ -49,12 +47,13 @@ class EmbeddingServer:
         try:
             client = open_client(self.url, headers=self._headers, timeouts=_TIMEOUTS)
             try:
-                answer = await client.fetch("POST", self._path, body)
+                answer = await client.fetch("POST", "/v1/embeddings", body)
             finally:
                 await client.close()
             if answer.status != 200:
                 raise EmbeddingFailed(f"status {answer.status}")
-            vectors = [array("f", row) for row in _read_rows(msgspec.json.decode(answer.body))]
+            rows = sorted(msgspec.json.decode(answer.body)["data"], key=lambda row: row["index"])
+            vectors = [array("f", row["embedding"]) for row in rows]
         except (HttpFailure, OSError, ValueError, TypeError, LookupError, msgspec.MsgspecError) as error:
             raise EmbeddingFailed(str(error)) from error
         finally:
@@ -74,15 +73,7 @@ def find_embedding_server(settings: Settings, environment: Mapping[str, str]) ->
     chosen = find_model_settings(settings.models, role.model)
     headers = expand_headers(chosen.headers, environment)[0] if chosen else {}
     headers |= {"authorization": f"Bearer {key}"} if key else {}
-    return EmbeddingServer(role.model, url, headers, ollama=role.type == "ollama")
-
-
-def _read_rows(answer: Any) -> list[list[float]]:
-    """Read the rows of an Ollama or OpenAI-compatible response."""
-    if "embeddings" in answer:
-        rows: list[list[float]] = answer["embeddings"]
-        return rows
-    return [row["embedding"] for row in sorted(answer["data"], key=lambda row: row["index"])]
+    return EmbeddingServer(role.model, url, headers)
 
 
 class SessionEmbedder:
