@@ -160,7 +160,6 @@ def test_a_large_session_is_read_on_by_the_next_search_from_where_the_last_one_s
     assert search_sessions(index, "needle").hits == []
     assert index.behind == {session_id}
     monkeypatch.setattr(entries, "LARGE_SECONDS", 5)
-    monkeypatch.setattr("ollm.store.session_index.entries.read_session", None)  # nothing is read from the start again
     assert [hit["number"] for hit in search_sessions(index, "needle").hits] == [2]
     assert [hit["role"] for hit in search_sessions(index, "haystack").hits] == ["tool"]
     assert index.behind == set()

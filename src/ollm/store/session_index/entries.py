@@ -166,18 +166,13 @@ ReadRow = tuple[Row, KnownState | None]
 def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryIndexer | None) -> ReadRow:
     """Read the end of a session if only its journal has grown since the `row` was written, otherwise everything."""
     known = unpack_known(row["known"]) if row and not row["damaged"] else None
-    if row and known and stamp.has_only_grown_since((take and row["text_stamp"]) or row["stamp"]):
+    if row and known:
         part = SessionPart(known, take.last_number if take else row["last_number"], 1)
         with _open_reader(stamp, session_id, part) as reader:
             settled = row["stamp"] == stamp.text
             read = _read_entries(reader, session_id, take, row, settled) if reader.known else None
             if read and reader.known and not reader.damage.text and read[0]["last_number"] >= row["last_number"]:
                 return read
-    return read_session(stamp, session_id, take)
-
-
-def read_session(stamp: Stamp, session_id: str, take: EntryIndexer | None = None) -> ReadRow:
-    """Read and check a whole session and return its row; each entry is passed to `take`."""
     with _open_reader(stamp, session_id) as reader:
         return _read_entries(reader, session_id, take)
 

@@ -42,13 +42,6 @@ class Stamp(NamedTuple):
     def newest_time(self) -> int:
         return max((part[2] for part in (self.document, self.journal) if part), default=0)
 
-    def has_only_grown_since(self, known: str) -> bool:
-        """Return True if at most the journal differs from the stored text, and has not become shorter."""
-        document, _, journal = known.partition("|")
-        inode, size, _ = (*journal.split(","), "0", "0")[:3]
-        is_same = self.journal and inode == str(self.journal[0]) and int(size) <= self.journal[1]
-        return document == self.document_text and bool(is_same or journal in ("-", _format_stat(self.journal)))
-
 
 def read_stamp(directory: Path, session_id: str) -> Stamp | None:
     """Read one session's stamp, without looking at the others."""
