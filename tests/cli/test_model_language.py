@@ -113,6 +113,27 @@ async def test_the_setting_says_how_long_thinking_goes_back(tmp_path: Path, repl
     assert thoughts(runner.server.chats[4]) == ([] if replay == "off" else [*later, "Four."])
 
 
+def said_before(chat: dict[str, Any]) -> list[str]:
+    return [message["content"] for message in chat["messages"] if message["role"] == "assistant"]
+
+
+@pytest.mark.parametrize(("replay", "sent"), [("session", "<think>Mine.</think>\n\nI look."), ("off", "I look.")])
+@pytest.mark.parametrize("form", ["auto", "blocks"])
+async def test_thinking_in_the_text_is_thinking_from_the_first_answer_on(
+    tmp_path: Path, replay: str, sent: str, form: str
+) -> None:
+    pieces = [{"content": text} for text in ("<th", "ink>Mine.</think>", "\n\nI look.")]
+    async with running(tmp_path, [Answer(deltas=pieces), "ok", "ok"], models=("scripted", "other")) as runner:
+        set_replay(runner, replay)
+        done = await runner.run("-p", "Look", OLLM_CALL_FORM=form)
+        await runner.run("-p", "Go on", "--continue", OLLM_CALL_FORM=form)
+        await runner.run("-p", "Go on", "--continue", "--full", "-m", "other", OLLM_CALL_FORM=form)
+
+    assert done.out == "I look.\n"
+    assert sent in said_before(runner.server.chats[1])
+    assert "I look." in said_before(runner.server.chats[2]), "another model gets none of it"
+
+
 async def test_another_model_or_server_gets_no_thinking_and_no_ids(tmp_path: Path) -> None:
     script = [Answer(deltas=[{"reasoning_content": "Mine."}, call("Ab3dE6gH9")], reason="tool_calls"), "ok", "ok"]
     async with running(tmp_path, script, models=("scripted", "other")) as runner:
@@ -212,6 +233,7 @@ async def test_odd_thinking_breaks_nothing_and_is_kept(tmp_path: Path, deltas: l
     (session,) = runner.sessions()
     kept = "".join(part.get("text", "") for message in session["messages"] for part in message["parts"])
     said = [value for delta in deltas for name, value in delta.items() if name != "reasoning_details"]
+    said = [value.removeprefix("<think>") if isinstance(value, str) else value for value in said]
     texts = [value if isinstance(value, str) else json.dumps(value, separators=(",", ":")) for value in said]
     assert all(text in kept for text in [*texts, "Thought after the call."])
 

@@ -18,7 +18,7 @@ from ollm.providers.base import (
     ThinkingPiece,
     WrittenPiece,
 )
-from ollm.runtime.model.tool_call_fallback import StreamWatch
+from ollm.runtime.model.tool_call_fallback import StreamWatch, stream_pieces
 from ollm.runtime.small_models.blocks import CUT_OFF, FILE_BLOCK, REPEATED, Block, BlockStreamParser
 from ollm.runtime.small_models.rendering import (
     can_change,
@@ -48,7 +48,7 @@ class BlockAnswer:
         """Stream the answer up to its command. The first of a model is read whole: its text may prove to be a thought
         by the end tag alone."""
         known, whole = self.facts.thinking is not None, False
-        async with aclosing(self._provider.stream(self._render_request())) as pieces:
+        async with aclosing(stream_pieces(self._provider, self._render_request())) as pieces:
             async for piece in pieces:
                 self._watch.observe_piece(piece)
                 known = known or isinstance(piece, ThinkingPiece)

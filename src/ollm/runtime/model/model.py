@@ -32,7 +32,7 @@ from ollm.providers.base import (
     TextPiece,
     ThinkingPiece,
 )
-from ollm.runtime.model.tool_call_fallback import StreamWatch, ToolCallFallback, format_request
+from ollm.runtime.model.tool_call_fallback import StreamWatch, ToolCallFallback, format_request, stream_pieces
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
@@ -206,7 +206,9 @@ class Model:
                 yield expected
             answer, watch = self._create_answer(request) if tools else None, StreamWatch()
             try:
-                async with aclosing(answer.stream_answer() if answer else self.provider.stream(request)) as pieces:
+                async with aclosing(
+                    answer.stream_answer() if answer else stream_pieces(self.provider, request)
+                ) as pieces:
                     async for piece in pieces:
                         if isinstance(piece, ProgressPiece):
                             yield self.reading.add_time_left(piece, self.facts)
@@ -309,7 +311,7 @@ class Model:
     ) -> AsyncIterator[str]:
         """Yield the answer to the conversation's own messages, sent like the last request so that the server's cache
         stays valid. Records no facts."""
-        pieces = self.provider.stream(self.format_like_last(messages, tools, max_tokens))
+        pieces = stream_pieces(self.provider, self.format_like_last(messages, tools, max_tokens))
         return iterate_text(self.queue.relay(pieces, background=False) if self.queue else pieces)
 
     def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:

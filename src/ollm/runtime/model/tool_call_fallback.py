@@ -66,6 +66,21 @@ def format_request(messages: Messages, tools: ToolSchemas, facts: ModelFacts) ->
     return (told, tools) if facts.takes_tools else (add_tool_list(told, tools, facts.written_form), ())
 
 
+async def stream_pieces(provider: Provider, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+    """Stream an answer. The thought of one that begins with `<think>` is separated, whatever is known of the model."""
+    splitter, begun = None, False
+    async with aclosing(provider.stream(request)) as pieces:
+        async for piece in pieces:
+            if not begun and isinstance(piece, TextPiece):
+                begun = True
+                if piece.text.lstrip()[:1] in ("", "<"):
+                    from ollm.runtime.model.workarounds import ThinkingSplitter
+
+                    splitter = ThinkingSplitter(opened=False)
+            for part in splitter.split(piece) if splitter else (piece,):
+                yield part
+
+
 class StreamWatch:
     """Watches the pieces of one answer as the server sends them, from its creation on: their speed, the end of the
     answer, and whether anything useful can still follow."""
@@ -288,7 +303,7 @@ class ToolCallFallback:
         request, answered = request or self._render_request(), False
         while not answered:
             try:
-                async with aclosing(parser.parse_stream(self._provider.stream(request))) as pieces:
+                async with aclosing(parser.parse_stream(stream_pieces(self._provider, request))) as pieces:
                     async for piece in pieces:
                         yield piece
                 answered = True

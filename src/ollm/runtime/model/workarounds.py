@@ -12,6 +12,7 @@ from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.providers.base import AnyPiece, ChatRequest, FinishPiece, Provider, TextPiece, ThinkingPiece, join_messages
 
+MAX_HELD_CHARACTERS = 100  # More blank space than this is no beginning of a thought.
 OPENING, CLOSING = "<think>", "</think>"
 
 
@@ -59,14 +60,8 @@ async def separate_thinking(pieces: AsyncGenerator[AnyPiece, None], *, opened: b
     splitter = ThinkingSplitter(opened=opened)
     async with aclosing(pieces):
         async for piece in pieces:
-            if isinstance(piece, TextPiece):
-                for part in splitter.feed(piece.text):
-                    yield part
-                continue
-            if isinstance(piece, FinishPiece):
-                for part in splitter.finish(cut=piece.reason == "length"):
-                    yield part
-            yield piece
+            for part in splitter.split(piece):
+                yield part
 
 
 class ThinkingSplitter:
@@ -80,11 +75,19 @@ class ThinkingSplitter:
         self._held = ""
         self._thought = ""
 
-    def feed(self, text: str) -> Iterator[AnyPiece]:
+    def split(self, piece: AnyPiece) -> Iterator[AnyPiece]:
+        if isinstance(piece, TextPiece):
+            yield from self._feed(piece.text)
+            return
+        if isinstance(piece, FinishPiece):
+            yield from self._finish(cut=piece.reason == "length")
+        yield piece
+
+    def _feed(self, text: str) -> Iterator[AnyPiece]:
         text, self._held = self._held + text, ""
         if not self._decided:
             begin = text.lstrip()
-            if OPENING.startswith(begin):
+            if OPENING.startswith(begin) and len(text) < MAX_HELD_CHARACTERS:
                 self._held = text
                 return
             self._decided, self._inside = True, begin.startswith(OPENING)
@@ -104,7 +107,7 @@ class ThinkingSplitter:
             self._begun = True
             yield TextPiece(text)
 
-    def finish(self, *, cut: bool) -> Iterator[AnyPiece]:
+    def _finish(self, *, cut: bool) -> Iterator[AnyPiece]:
         """Release held text. A complete answer without a closing tag was not thinking after all."""
         rest, self._held = self._held, ""
         is_answer = self._inside and self._opened and not cut
