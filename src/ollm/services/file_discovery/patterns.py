@@ -7,12 +7,14 @@ UTF-8. Expressions match paths from the root and never match a NUL, which separa
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any
 
 from ollm.domain.errors import ToolFailure
+from ollm.domain.lazy import compile_late
 
 _ANY = rb"[^\x00]*"
 _WITHIN = rb"[^/\x00]*"
@@ -254,43 +256,22 @@ def compile_globs(patterns: Sequence[str]) -> NameSearch | None:
     return NameSearch([translate_glob(pattern) for pattern in patterns]) if patterns else None
 
 
+_GROUP = compile_late(r"\\.|\{((?:[^{}\\]|\\.)*)\}", re.DOTALL)
+_COMMA = compile_late(r"(?<!\\),")
+
+
 def expand_braces(pattern: str) -> list[str]:
     """Expand `*.{ts,tsx}` to `*.ts` and `*.tsx`, also nested. An unpaired brace, or one without a comma, is literal."""
     found = list(islice(_iter_expansions(pattern), _MAX_ALTERNATIVES + 1))
     if len(found) > _MAX_ALTERNATIVES:
         raise BadPattern(f"its braces expand to more than {_MAX_ALTERNATIVES} patterns")
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _iter_expansions(pattern: str) -> Iterator[str]:
-    group = _find_first_group(pattern)
-    if group is None:
+    """Iterate over the alternatives of the last group, an inner one first, and expand the rest of each."""
+    groups = [found for found in _GROUP.finditer(pattern) if found[1] and _COMMA.search(found[1])]
+    for part in _COMMA.split(groups[-1][1]) if groups else ():
+        yield from _iter_expansions(pattern[: groups[-1].start()] + part + pattern[groups[-1].end() :])
+    if not groups:
         yield pattern
-        return
-    start, commas, end = group
-    bounds = [start, *commas, end]
-    for tail in _iter_expansions(pattern[end + 1 :]):
-        for left, right in pairwise(bounds):
-            for middle in _iter_expansions(pattern[left + 1 : right]):
-                yield pattern[:start] + middle + tail
-
-
-def _find_first_group(pattern: str) -> tuple[int, list[int], int] | None:
-    """Find the first `{…,…}`: positions of its opening, its commas and its end."""
-    opened: list[tuple[int, list[int]]] = []
-    found: tuple[int, list[int], int] | None = None
-    at = 0
-    while at < len(pattern):
-        character = pattern[at]
-        if character == "\\":
-            at += 1
-        elif character == "{":
-            opened.append((at, []))
-        elif character == "," and opened:
-            opened[-1][1].append(at)
-        elif character == "}" and opened:
-            start, commas = opened.pop()
-            if commas and (found is None or start < found[0]):
-                found = (start, commas, at)
-        at += 1
-    return found
