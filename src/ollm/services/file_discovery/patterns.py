@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from typing import Any
 
@@ -60,54 +60,46 @@ def translate_pattern(pattern: bytes, *, ignore_case: bool = False) -> bytes:
     pattern: a `**` at its start counts as one at the start of a pattern. With `ignore_case` its sets are those of an
     expression that is compiled so."""
     cut = measure_literal(pattern)
-    return escape_literal(pattern[:cut]) + _translate_wildcards(pattern[cut:], ignore_case)
+    rest = pattern[cut:]
+    if rest[:1] == b"*" and measure_literal(rest[1:]) == len(rest) - 1:  # most are like `*.log`
+        return escape_literal(pattern[:cut]) + _WITHIN + escape_literal(rest[1:])
+    return escape_literal(pattern[:cut]) + _TOKEN.sub(partial(_translate_token, ignore_case=ignore_case), rest)
 
 
-def _translate_wildcards(pattern: bytes, ignore_case: bool) -> bytes:
-    parts: list[bytes] = []
-    at = 0
-    while at < len(pattern):
-        match pattern[at : at + 1]:
-            case b"*":
-                part, at = _translate_stars(pattern, at)
-            case b"?":
-                part, at = rb"[^/\x00]", at + 1
-            case b"[":
-                part, at = _translate_set(pattern, at + 1, ignore_case)
-            case b"\\":
-                if at + 1 == len(pattern):
-                    raise BadPattern("a backslash at the end escapes nothing")
-                part, at = escape_literal(pattern[at + 1 : at + 2]), at + 2
-            case other:
-                part, at = escape_literal(other), at + 1
-        parts.append(part)
-    return b"".join(parts)
+_TOKEN = compile_late(
+    rb"(?P<deep>(?:^|(?<=/))\*{2,}+(?:/|$|(?=\\/)))|(?P<star>\*++)|(?P<one>\?)"
+    rb"|(?P<set>\[[!^]?+(?:\](?:-(?!\])(?:\\.|[^\\]))?+)?+"
+    rb"(?:\[:[^\]]*:\]|(?:\\.|[^\]\\])(?:-(?!\])(?:\\.|[^\\]))?+)*+\])"
+    rb"|\\(?P<escaped>.)|(?P<text>[^*?\[\\]++)|.",
+    re.DOTALL,
+)
+_MEMBER = compile_late(rb"\[:([^\]]*):\]|(\\?.)(?:-(\\?.))?", re.DOTALL)  # of a set: a class, one or a range
 
 
-def _translate_stars(pattern: bytes, at: int) -> tuple[bytes, int]:
-    end = at
-    while pattern[end : end + 1] == b"*":
-        end += 1
-    rest = pattern[end:]
-    starts = at == 0 or pattern[at - 1 : at] == b"/"
-    if end - at == 1 or not starts or not (not rest or rest.startswith((b"/", b"\\/"))):
-        return _WITHIN, end
-    if rest.startswith(b"/"):
-        return b"(?:" + _ANY + b"/)?", end + 1
-    return _ANY, end
+def _translate_token(found: re.Match[bytes], *, ignore_case: bool) -> bytes:
+    match found.lastgroup:
+        case "deep":
+            return b"(?:" + _ANY + b"/)?" if found[0].endswith(b"/") else _ANY
+        case "star":
+            return _WITHIN
+        case "one":
+            return rb"[^/\x00]"
+        case "set":
+            return _translate_set(found[0][1:-1], ignore_case)
+        case None:
+            ends = found[0] == b"\\"
+            raise BadPattern("a backslash at the end escapes nothing" if ends else "a set without its closing bracket")
+    return escape_literal(found[found.lastgroup])
 
 
-def _translate_set(pattern: bytes, at: int, ignore_case: bool) -> tuple[bytes, int]:
-    """Translate a `[…]` after its bracket: `!` or `^` negates, a leading `]` is a member, backslash escapes. To ignore
-    case, git compares small letters: with those of ranges and classes, but never with a capital by itself."""
-    negated = pattern[at : at + 1] in (b"!", b"^")
-    at += negated
+def _translate_set(inner: bytes, ignore_case: bool) -> bytes:
+    """Translate what is in the brackets of a `[…]`: `!` or `^` negates, backslash escapes. To ignore case, git compares
+    small letters: with those of ranges and classes, but never with a capital by itself."""
+    negated = inner[:1] in (b"!", b"^")
     members: set[int] = set()
-    previous, first = 0, True
-    while first or pattern[at : at + 1] != b"]":
-        first = False
-        added, previous, at = _read_member(pattern, at, previous)
-        members |= added if previous or not ignore_case else added | set(bytes(added).lower())
+    for name, begin, end in _MEMBER.findall(inner[negated:]):
+        span = bytes(range(begin[-1], end[-1] + 1)) if end else b"" if begin else _expand_class(name)
+        members.update(begin[-1:], span, span.lower() if ignore_case else b"")
     if negated:
         members = set(range(256)) - members
     members -= {0, 0x2F}
@@ -115,28 +107,7 @@ def _translate_set(pattern: bytes, at: int, ignore_case: bool) -> tuple[bytes, i
         members = members - _CAPITALS or {0}  # which is in no name
     if not members:
         raise BadPattern("a set that holds no character")
-    return b"[" + b"".join(b"\\x%02x" % code for code in sorted(members)) + b"]", at + 1
-
-
-def _read_member(pattern: bytes, at: int, previous: int) -> tuple[set[int], int, int]:
-    """Read a member of a set: the codes it adds, the start of a possible range, and the next position."""
-    code = _read_code(pattern, at)
-    following = pattern[at + 1 : at + 2]
-    if code == 0x2D and previous and following not in (b"", b"]"):
-        at += 1
-        if pattern[at : at + 1] == b"\\":
-            at += 1
-        return set(range(previous, _read_code(pattern, at) + 1)), 0, at + 1
-    if code == 0x5B and following == b":":
-        end = pattern.find(b"]", at + 2)
-        if end < 0:
-            raise BadPattern("a set without its closing bracket")
-        if end > at + 2 and pattern[end - 1 : end] == b":":
-            return set(_expand_class(pattern[at + 2 : end - 1])), 0, end + 1
-    if code == 0x5C:
-        at += 1
-        code = _read_code(pattern, at)
-    return {code}, code, at + 1
+    return b"[" + b"".join(b"\\x%02x" % code for code in sorted(members)) + b"]"
 
 
 def _expand_class(name: bytes) -> bytes:
@@ -160,12 +131,6 @@ def _expand_class(name: bytes) -> bytes:
     if name not in classes:
         raise BadPattern(f"there is no class [:{name.decode(errors='replace')}:]")
     return classes[name].encode()
-
-
-def _read_code(pattern: bytes, at: int) -> int:
-    if at >= len(pattern):
-        raise BadPattern("a set without its closing bracket")
-    return pattern[at]
 
 
 _MAX_MEMORY_BYTES = 64 << 20
