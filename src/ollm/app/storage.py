@@ -24,6 +24,8 @@ from ollm.services.loop_detection import LoopDetectionService
 from ollm.services.snapshots import SnapshotManager, read_context
 from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files.store import MessagePage
+from ollm.store.workspace_place import find_untrusted_memory
+from ollm.system.atomic import replace_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,7 +169,6 @@ class Storage:
     def export_session(self, session_id: str, target: Path) -> None:
         """Write a session to a new file, in the format given by its name."""
         from ollm.services.session_export import FORMATS, note_export, render_export
-        from ollm.system.atomic import replace_file
 
         if target.exists():
             raise UsageError(f"{target} already exists.", action="Choose another name.")
@@ -217,8 +218,6 @@ def find_named_session(storage: Storage, prefix: str) -> str:
 
 def report_unused_memory(storage: Storage) -> None:
     """Explain why memory that came with a moved or foreign folder is not used."""
-    from ollm.store.workspace_place import find_untrusted_memory
-
     if found := find_untrusted_memory(storage.scope.main, storage.process.home):
         storage.notices.append(
             f"{found} came with this folder and is not used. If the folder is yours (moved, say), run `ollm trust`."

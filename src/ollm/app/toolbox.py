@@ -15,10 +15,12 @@ from ollm.app.process import ProcessScope
 from ollm.app.storage import Storage
 from ollm.app.tool_needs import ToolNeeds
 from ollm.app.workspace import WorkspaceScope, build_rule_set
+from ollm.config.settings import Check
 from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.events import Notice
 from ollm.domain.lazy import Lazy
 from ollm.runtime.base import ConversationOptions
+from ollm.runtime.observers.housekeeping import FileCheckpointObserver
 from ollm.services.modes import MODES
 from ollm.system.process_tree import make_undumpable
 from ollm.tools.catalogue import build_registry
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from ollm.runtime.calls.permission import AnswerLog, Asker, BeforeQuestion
     from ollm.runtime.checks import Checks
     from ollm.runtime.model.role_models import RoleModels
-    from ollm.runtime.observers.housekeeping import FileCheckpointObserver
     from ollm.runtime.parts import ConversationState
     from ollm.runtime.small_models.project_files import ProjectFiles
     from ollm.tools.framework.base import EditorFiles, ToolRegistry, ToolSpec
@@ -179,7 +180,6 @@ class Toolbox(ToolNeeds):
         configured, given = self.process.settings.checks, self.options.check
         if not configured and not given:
             return None
-        from ollm.config.settings import Check
         from ollm.runtime.checks import Checks
 
         ours = [Check(files=(), run=given[0], max_rounds=given[1])] if given else []
@@ -252,7 +252,6 @@ class Toolbox(ToolNeeds):
 
     @cached_property
     def checkpoint_observer(self) -> FileCheckpointObserver:
-        from ollm.runtime.observers.housekeeping import FileCheckpointObserver
 
         enabled, storage = self.process.settings.checkpoints.enabled, self.storage
         return FileCheckpointObserver(self.checkpoints, storage.session, storage.stream.emit, enabled=enabled)

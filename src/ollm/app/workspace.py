@@ -15,6 +15,7 @@ from ollm.app.process import ProcessScope
 from ollm.config.environment import Home
 from ollm.domain.clock import format_age
 from ollm.domain.lazy import Lazy
+from ollm.policy.trust import find_named_files, read_configuration
 from ollm.store.workspace_place import (
     ensure_fallback_directory,
     ensure_workspace_directory,
@@ -24,6 +25,8 @@ from ollm.store.workspace_place import (
     get_worktree_directory,
     keep_identity,
 )
+from ollm.system.paths import Boundary
+from ollm.tools.catalogue import list_categories
 
 if TYPE_CHECKING:
     from ollm.config.load import LoadedSettings
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
     from ollm.store.notes import NoteStore
     from ollm.store.workspace_db import WorkspaceDatabase
     from ollm.system.folders import FolderMemory
-    from ollm.system.paths import Boundary
     from ollm.system.sandbox.sandbox import Sandbox
 
 
@@ -86,7 +88,6 @@ class WorkspaceScope:
 
     @cached_property
     def boundary(self) -> Boundary:
-        from ollm.system.paths import Boundary
 
         roots = [self.process.resolve_directory(root, self.path) for root in self.process.settings.tools.allowed_roots]
         return Boundary.around(
@@ -103,8 +104,6 @@ class WorkspaceScope:
         settings, servers = self.process.settings, self.path / ".mcp.json"
         if not settings.hooks and not settings.mcp_servers and not servers.exists():
             return []
-        from ollm.policy.trust import find_named_files, read_configuration
-
         told = msgspec.json.encode([settings.hooks, settings.mcp_servers]).decode()
         return find_named_files(Path(os.path.realpath(self.path)), [told, *read_configuration(servers)])
 
@@ -268,7 +267,6 @@ class WorkspaceScope:
     def create_policy(self, grants: tuple[str, ...] = (), sandbox: Lazy[Sandbox] | None = None) -> PolicyEngine:
         from ollm.policy.engine import PolicyEngine
         from ollm.policy.grants import GrantBook
-        from ollm.tools.catalogue import list_categories
 
         return PolicyEngine(
             build_rule_set(self.process.loaded_settings),

@@ -19,7 +19,7 @@ from ollm.domain.messages import UNPARSED_KEY, AnyPart, ImagePart, JsonObject, M
 from ollm.domain.model_facts import Source
 from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data
-from ollm.domain.tools import ConfirmationAnswer, Todo, ToolCallRecord
+from ollm.domain.tools import ConfirmationAnswer, PolicyRequest, Todo, ToolCallRecord, Verdict
 from ollm.system.terminal_text import make_printable
 
 FollowUp = Literal[
@@ -72,6 +72,10 @@ class ChangeWatch:
 
     async def after_changes(self) -> None:
         """Called after the calls of a step. Later changes are not the agent's."""
+
+
+class Policy(Protocol):
+    def evaluate(self, request: PolicyRequest) -> Verdict: ...
 
 
 class ForeignTurn(Data, frozen=True):

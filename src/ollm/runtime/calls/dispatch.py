@@ -32,12 +32,11 @@ from ollm.domain.tools import (
     ToolHooks,
     ToolResult,
 )
-from ollm.runtime.base import ChangeWatch, sanitize_arguments
+from ollm.runtime.base import ChangeWatch, Policy, sanitize_arguments
 from ollm.runtime.calls.permission import (
     AnswerLog,
     Asker,
     Permit,
-    Policy,
     UnattendedAsker,
     build_confirmation,
     build_policy_request,

@@ -118,10 +118,6 @@ def explain_refusal(details: ConfirmationDetails, *, yes: bool) -> str:
     return f"{why}, and ollm cannot ask in non-interactive mode.{way}"
 
 
-class Policy(Protocol):
-    def evaluate(self, request: PolicyRequest) -> Verdict: ...
-
-
 class Permit(msgspec.Struct, frozen=True):
     """The rights of an approved call. `unasked`: it only reads and needed no confirmation. `approved`: paths the user
     opened for this call only. `outside` lets this call only leave the sandbox."""

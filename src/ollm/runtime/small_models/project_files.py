@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
 
 from ollm.domain.errors import OllmError
 from ollm.domain.files import DiscoveryOptions
-from ollm.domain.tools import Location, PolicyRequest, Risk, Verdict
+from ollm.domain.tools import Location, PolicyRequest, Risk
+from ollm.runtime.base import Policy
 from ollm.services.edit_ledger import EditLedger
 from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.tools.files.file_change import CurrentFile, read_current
@@ -16,17 +16,13 @@ from ollm.tools.framework.base import ToolContext
 MAX_TEXT_BYTES = 256 * 1024
 
 
-class ReadPolicy(Protocol):
-    def evaluate(self, request: PolicyRequest) -> Verdict: ...
-
-
 class ProjectFiles:
     """Reads only files that need no confirmation. `ledger` records the files the model has seen."""
 
     def __init__(
         self,
         context: ToolContext,
-        policy: ReadPolicy,
+        policy: Policy,
         ledger: EditLedger,
         discovery: FileDiscoveryService,
     ) -> None:
