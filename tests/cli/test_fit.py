@@ -172,9 +172,12 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) -
         done = fit(tmp_path, str(tmp_path / "wrong.gguf"))
         assert (done.returncode, reason in done.stderr, done.stdout) == (4, True, ""), reason
     write_model(tmp_path / "wrong.gguf", {"general.architecture": "clip"})
-    assert "it does not say clip.context_length" in fit(tmp_path, str(tmp_path / "wrong.gguf")).stderr
+    clip = fit(tmp_path, str(tmp_path / "wrong.gguf")).stderr
+    assert "it does not say clip.context_length.\n  Name the file of a language model." in clip
     write_model(tmp_path / "wrong.gguf", rename("llama", block_count=2**31))
     assert "layers, not 2147483648" in fit(tmp_path, str(tmp_path / "wrong.gguf")).stderr
+    os.mkfifo(tmp_path / "pipe")
+    assert "No model or file" in fit(tmp_path, str(tmp_path / "pipe")).stderr
     assert "Is a directory" in fit(tmp_path, str(tmp_path)).stderr
     assert "No model or file 'gone.gguf' here." in fit(tmp_path, "gone.gguf").stderr
 

@@ -173,7 +173,7 @@ async def find_models(process: ProcessScope, name: str | None) -> list[tuple[str
     given = Path(name or "").expanduser()
     installed = [file for file in list_installed(process.home.models) if name in (None, file.name, file.path.name)]
     found = [("file", ModelInfo(name=file.name, file=str(file.path))) for file in installed]
-    if name and not found and given.exists():
+    if name and not found and (given.is_file() or given.is_dir()):
         found = [("file", ModelInfo(name=given.stem, file=str(given.absolute())))]
     if name and found:
         return found

@@ -126,8 +126,10 @@ def read_shape(path: Path) -> ModelShape:
             part = path.with_name(f"{path.name[: split.start()]}-{number:05}-of-{split[1]}.gguf")
             _, more_parameters, more_bytes = _read_part(part)
             parameters, size = parameters + more_parameters, size + more_bytes
-    with _explain_damage(path):
+    try:
         return ModelShape(facts, parameters, size)
+    except ValueError as error:
+        raise ModelError(f"{path} cannot be assessed: {error}.", action="Name the file of a language model.") from error
 
 
 @contextmanager
