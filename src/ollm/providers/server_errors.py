@@ -165,7 +165,8 @@ def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> Unkn
 
 def as_int(value: Any) -> int:
     """Read a count, or 0 if the value is not one."""
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15 else 0
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
+    return int(value) if is_number and value == int(value) else 0
 
 
 MAX_SEARCHED_CHARACTERS = 8000

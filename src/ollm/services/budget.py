@@ -31,7 +31,7 @@ def compute_budget(window: int, fixed: int, checkpoints: int = 0, threshold: flo
 
 def compute_limit(window: int) -> int:
     """Compute the prompt limit: 85 % of the window, to leave room for an answer."""
-    return window * 85 // 100
+    return max(1, window * 85 // 100)
 
 
 def needs_compression(state: Budget, messages: int) -> bool:
