@@ -214,6 +214,20 @@ async def test_a_model_that_cannot_be_loaded_is_not_switched_to(tmp_path: Path) 
             await terminal.ended()
 
 
+async def test_two_models_of_one_short_name_are_told_apart(tmp_path: Path) -> None:
+    pair = ("one/Qwen-GGUF:Q4", "two/Qwen-GGUF:Q4")
+    async with ScriptedServer(["Hello."], kind="vllm", models=(*pair, "other/big.gguf"), window=1) as server:
+        runner = Runner(tmp_path, server)
+        listed = await runner.run("models", "list")
+        either = await runner.run("-p", "hi", "-m", "Qwen:Q4")
+        tiny = await runner.run("-p", "hi", "-m", pair[1])
+
+    assert all(re.search(rf"^{name} ", listed.out, re.MULTILINE) for name in (*pair, "big")), listed.out
+    assert (either.code, "Qwen:Q4 can be one/Qwen-GGUF:Q4 or two/Qwen-GGUF:Q4." in either.err) == (2, True)
+    assert "A context window of 1 tokens is too small" in tiny.err
+    assert "internal error" not in tiny.err
+
+
 class Starting(ScriptedServer):
     """llama.cpp that still loads its model."""
 

@@ -13,7 +13,7 @@ from ollm.app.toolbox import create_tool_registry
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import NotFoundError, OllmError, UsageError
 from ollm.domain.model_facts import MODEL_FIELDS, TEMPLATE_FIELDS, ModelFacts, convert_facts
-from ollm.providers.base import ChatRequest, ModelInfo, find_model, is_called, name_model
+from ollm.providers.base import ChatRequest, ModelInfo, find_model, is_called, name_model, name_models
 from ollm.providers.server_errors import make_unknown_model_error
 from ollm.providers.server_remedies import identify_server
 from ollm.providers.window import choose_window
@@ -75,7 +75,8 @@ async def change_loaded(process: ProcessScope, name: str, *, load: bool) -> tupl
         await provider.set_loaded(found.name, loaded=load, window=window)
     finally:
         await provider.close()
-    return name_model(found.name), provider.base_url
+    names = [info.name for info in infos]
+    return name_models(names)[names.index(found.name)], provider.base_url
 
 
 MAX_PROBE_WINDOW_TOKENS = 8192  # the tools are tried in the words of a window of this size at most

@@ -25,7 +25,7 @@ from ollm.cli.options import (
 from ollm.cli.text_printer import show_waiting
 from ollm.domain.model_facts import CARD_FIELDS
 from ollm.domain.text import format_seconds
-from ollm.providers.base import name_model
+from ollm.providers.base import name_models
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile
 from ollm.providers.local_models.model_store import ModelStore
 from ollm.services.compare import describe_results
@@ -58,15 +58,16 @@ def list_models(as_json: bool) -> None:
     rows = [(m["name"], format_size(m["size"]), "", "embedded", "") for m in document["files"]]
     for server in document["servers"]:
         place = f"{server['label']} at {server['baseUrl']}"
+        names = name_models([m["name"] for m in server["models"]])
         rows += [
             (
-                name_model(m["name"]),
+                name,
                 format_size(m["size"]),
                 f"{m['window']:,}" if m["window"] else "",
                 place,
                 m["state"],
             )
-            for m in server["models"]
+            for name, m in zip(names, server["models"], strict=True)
         ]
     rows += [
         (m["name"], format_size(m["size"]), "", f"available: {m['about']}", "")

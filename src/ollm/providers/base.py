@@ -14,7 +14,7 @@ import msgspec
 
 from ollm.config.settings import ModelSettings
 from ollm.domain.context import Usage
-from ollm.domain.errors import ModelError, OllmError
+from ollm.domain.errors import ModelError, OllmError, UsageError
 from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject, PromptMessage, ThinkingField, ToolCall
 from ollm.domain.struct import Data
@@ -231,10 +231,20 @@ def is_called(model: str, name: str) -> bool:
     return same or ("/" not in name and name_model(name) == name_model(model))
 
 
+def name_models(given: Sequence[str]) -> list[str]:
+    """Name each model in short, or in full where two share the short name."""
+    short = [name_model(name) for name in given]
+    return [name if short.count(brief) > 1 else brief for name, brief in zip(given, short, strict=True)]
+
+
 def find_model(offered: Sequence[ModelInfo], name: str) -> ModelInfo | None:
-    """Find the model that a server offers under this name, its full one first."""
-    ranked = sorted(offered, key=lambda info: name not in (info.name, *info.aliases))
-    return next((info for info in ranked if name in info.aliases or is_called(info.name, name)), None)
+    """Find the model that a server offers under this name. Raises UsageError if it is a short name of several."""
+    found = [info for info in offered if name in (info.name, *info.aliases)]
+    found = found or [info for info in offered if is_called(info.name, name)]
+    if len(found) > 1 and name not in (found[0].name, *found[0].aliases):
+        names = " or ".join(info.name for info in found)
+        raise UsageError(f"{name} can be {names}.", action="Write the full name.")
+    return found[0] if found else None
 
 
 SAMPLING_NAMES = {

@@ -11,7 +11,7 @@ from ollm.config.change import parse_setting
 from ollm.config.settings import ModelSettings
 from ollm.domain.context import Approval, ModeName
 from ollm.domain.errors import OllmError
-from ollm.providers.base import name_model
+from ollm.providers.base import name_model, name_models
 from ollm.providers.request_settings import format_settings, list_request_settings
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
@@ -74,7 +74,8 @@ async def switch_model(conversation: ConversationParts, name: str) -> CommandRep
 async def list_models(conversation: ConversationParts) -> CommandReply:
     now = conversation.state.model
     offered = await now.provider.models()
-    rows = [(name_model(found.name), found.state, "← now" if found.name == now.name else "") for found in offered]
+    short = name_models([found.name for found in offered])
+    rows = [(name, m.state, "← now" if m.name == now.name else "") for name, m in zip(short, offered, strict=True)]
     listed = render_table(("model", "state", ""), rows) if rows else ""
     text = f"**{name_model(now.name)}** at {now.provider.base_url} ({now.window:,}-token context)."
     sent, own = list_request_settings(now.settings), await read_server_defaults(now)
