@@ -11,7 +11,7 @@ import pytest
 from ollm.app import create_tool_registry
 from ollm.domain.context import ModeName
 from ollm.domain.tools import ToolSchema
-from ollm.providers.text_calls.rendering import add_tool_list, build_call_schema, make_example_call
+from ollm.providers.text_calls.rendering import add_tool_list, make_example_call
 from ollm.runtime.prompt.prefix import build_instructions, count_instruction_tokens
 from ollm.services.token_counting import TokenCounter
 from ollm.tools.catalogue import list_categories
@@ -104,9 +104,9 @@ def test_what_a_tool_requires_it_requires_in_every_window(tools: list[ToolSpec],
         schema = shorten_schema(full, window)
         needed = schema.parameters.get("required", [])
         assert needed == REQUIRED.get(full.name, full.parameters.get("required", []))
-        bound = Draft202012Validator(build_call_schema([schema]))
-        assert bound.is_valid({"name": schema.name, "arguments": make_example_call(schema).arguments})
-        assert bound.is_valid({"name": schema.name, "arguments": {}}) is not bool(needed)
+        bound = Draft202012Validator(schema.parameters)
+        assert bound.is_valid(make_example_call(schema).arguments)
+        assert bound.is_valid({}) is not bool(needed)
 
 
 def test_a_tool_without_a_word_is_listed_by_its_name(tools: list[ToolSpec]) -> None:

@@ -358,11 +358,9 @@ class WireIds:
     """The ids that a server reads: its own, or nine letters and digits made from ours if it gave none or one twice.
     The templates of Mistral refuse any other form."""
 
-    def __init__(self, messages: Iterable[PromptMessage] = ()) -> None:
+    def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._given: set[str] = set()
-        for message in messages:
-            self.add_calls(message.calls)
 
     def add_calls(self, calls: Iterable[ToolCall]) -> None:
         for call in calls:

@@ -51,25 +51,23 @@ class DiscoveredServer(Data, frozen=True):
 
 
 OLLAMA = ServerLocation("Ollama", "ollama", "http://127.0.0.1:11434")
-LM_STUDIO = ServerLocation("LM Studio", "openai", "http://127.0.0.1:1234")
-LLAMA_CPP = ServerLocation("llama.cpp", "openai", "http://127.0.0.1:8080")
-VLLM = ServerLocation("vLLM", "openai", "http://127.0.0.1:8000")
-TABBY_API = ServerLocation("TabbyAPI", "openai", "http://127.0.0.1:5000")
-SERVER_NAMES = {
-    "llamacpp": LLAMA_CPP.url,
-    "llama.cpp": LLAMA_CPP.url,
-    "vllm": VLLM.url,
-    "tabbyapi": TABBY_API.url,
-    "lmstudio": LM_STUDIO.url,
+DEFAULT_LOCATIONS = (
+    OLLAMA,
+    ServerLocation("LM Studio", "openai", "http://127.0.0.1:1234"),
+    ServerLocation("llama.cpp", "openai", "http://127.0.0.1:8080"),
+    ServerLocation("vLLM", "openai", "http://127.0.0.1:8000"),
+    ServerLocation("TabbyAPI", "openai", "http://127.0.0.1:5000"),
+)
+SERVER_NAMES = {place.label.lower().replace(" ", ""): place.url for place in DEFAULT_LOCATIONS[1:]} | {
+    "llamacpp": "http://127.0.0.1:8080",
     "sglang": "http://127.0.0.1:30000",
     "litellm": "http://127.0.0.1:4000",
     "localai": "http://127.0.0.1:8080",
     "koboldcpp": "http://127.0.0.1:5001",
     "jan": "http://127.0.0.1:1337",
     "openrouter": "https://openrouter.ai/api/v1",
-}  # other names for servers with the OpenAI API, and where each listens
+}  # These are names for servers with the OpenAI API, and where each listens.
 BASE_ACTION = "Derive it from ollm.BaseProvider; docs/extending.md has an example."
-DEFAULT_LOCATIONS = (OLLAMA, LM_STUDIO, LLAMA_CPP, VLLM, TABBY_API)
 
 
 class ProviderRegistry:

@@ -58,11 +58,11 @@ class OptionScan(Data, frozen=True):
     unknown: tuple[ShellOption, ...] = ()
 
 
-def scan_options(words: Sequence[ShellWord], grammar: OptionGrammar, start: int = 1) -> OptionScan:
+def scan_options(words: Sequence[ShellWord], grammar: OptionGrammar) -> OptionScan:
     options: list[ShellOption] = []
     operands: list[tuple[int, ShellWord]] = []
     uncertain: list[int] = []
-    index = start
+    index = 1
     while index < len(words):
         word = words[index]
         if word.text == "--" and word.static:
