@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -237,10 +237,15 @@ class CompareSpace:
         used = {task.files_from for task in load_tasks(self.process.workspace or Path()).values()}
         read = self.repository.read_commits(commits, given)
         new = {name: task for name, task in read.items() if task.files_from not in used}
-        with self.lock():
-            tried = ((name, asyncio.run(self._try_commit(name, task, writer))) for name, task in new.items())
-            if found := {name: task for name, task in tried if task}:
-                return found
+        found = dict[str, CompareTask]()
+        warn(f"trying {format_count(len(new), 'commit')}; Ctrl-C stops, and offers the tasks found so far")
+        with self.lock(), suppress(KeyboardInterrupt) if sys.stdin.isatty() else nullcontext():
+            for title, task in new.items():
+                if kept := asyncio.run(self._try_commit(title, task, writer)):
+                    found[title] = kept
+                    warn(f"{title}: fails before the change, passes after it")
+        if found:
+            return found
         raise UsageError(
             f"{format_count(len(new), 'new commit')} of {commits} tried, none makes a task.",
             action="A commit must change source and tests. Give another range, or --check 'COMMAND {tests}'.",
@@ -257,7 +262,6 @@ class CompareSpace:
         except OllmError as error:
             warn(f"left out: {clean_lines(error.message)}")
             return None
-        warn(f"{name}: fails before the change, passes after it")
         told = "\n".join(clean_lines(before).strip().splitlines()[-MAX_TOLD_LINES:])
         request = (writer and await self._rewrite(task.request, told, writer)) or task.request
         return replace(task, request=f"{request}\n\n`{task.check}` fails now and must pass:\n\n{told}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Runner, running
-from tests.cli.terminal import at_terminal
+from tests.cli.terminal import CTRL_C, at_terminal
 from tests.cli.test_worktrees import git, shell, write
 
 CHECK = "grep -q good a.txt"
@@ -188,6 +188,27 @@ async def test_commits_with_tests_become_tasks_that_a_model_can_solve(tmp_path: 
     assert "Add tests\\nOnly source\\n" in json.loads(told)["content"].replace("\n", "\\n")
     assert "bad again" in told
     assert git(runner.workspace, "status", "--short") == "?? .ollm/"
+
+
+async def test_ctrl_c_offers_the_tasks_that_were_found(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        prepare(runner)
+        (runner.workspace / "tests").mkdir()
+        for name, seconds in (("slow", 60), ("quick", 0)):
+            (runner.workspace / f"{name}.txt").write_text("good\n")
+            (runner.workspace / f"tests/test_{name}.sh").write_text(f"sleep {seconds}; cat {name}.txt\n")
+            git(runner.workspace, "add", ".")
+            git(runner.workspace, "commit", "-qm", name)
+        async with at_terminal(runner, "compare", "add", "--from-commits", "--check", "sh {tests}") as terminal:
+            await terminal.wait_for("fails before the change")
+            terminal.type(CTRL_C)
+            await terminal.wait_for("Add 1 task to")
+            terminal.type("y\r")
+            await terminal.wait_for("added 1 task")
+        (name,) = json.loads((await runner.run("compare", "--json")).out)
+
+    assert name.startswith("quick-")
+    assert list_files(runner)[-1] == "project/tests/test_slow.sh"
 
 
 async def test_python_tests_of_commits_need_no_check_and_a_model_can_write_the_request(tmp_path: Path) -> None:
