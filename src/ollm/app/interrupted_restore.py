@@ -21,10 +21,10 @@ async def recover_restore(scope: WorkspaceScope, report: Callable[[str], None]) 
         found = await asyncio.to_thread(checkpoints.recover)
         if found is None:
             return None
-        with suppress(NotFoundError):  # the session was deleted: no conversation to rewind
+        with suppress(NotFoundError):  # A deleted session has no conversation to rewind.
             await record_rewind(scope, found)
         checkpoints.finish_restore()
-    except BusyError:  # another process has the session open and completes it
+    except BusyError:  # Another process has the session open and completes it.
         return None
     except OllmError as error:
         report(f"A rewind or /redo was interrupted and could not be completed: {error}")

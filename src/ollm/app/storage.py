@@ -55,7 +55,7 @@ class Storage:
         self.notices: list[str] = []
         scope.report = self.report_problem
         self.resumed_mode: ModeName | None = None
-        self.has_session = False  # a tool that is run by hand belongs to none
+        self.has_session = False  # A tool that is run by hand belongs to none.
 
     @cached_property
     def stream(self) -> EventStream:
@@ -186,7 +186,7 @@ def find_wanted_session(storage: Storage) -> str | None:
         return None
     listed = storage.scope.context.list_counted_sessions()
     saved = storage.scope.context.database.load_context
-    begun = (found for found, messages in listed if messages or saved(found.session_id))  # by goals and entries, too
+    begun = (found for found, messages in listed if messages or saved(found.session_id))  # Goals begin one too.
     here = (found for found in begun if storage.scope.works_here(found.workspace))
     unarchived = [found for found in here if found.status != "archived"]
     none = "All sessions of this workspace are in use" if unarchived else "No session in this workspace yet"
@@ -206,7 +206,7 @@ def find_named_session(storage: Storage, prefix: str) -> str:
     files = storage.process.session_files
     try:
         found = files.places.find(prefix)
-        storage.scope.context.check_ownership(files.describe_session(found))  # before a resume repairs its files
+        storage.scope.context.check_ownership(files.describe_session(found))  # A resume would repair its files.
         return found
     except NotFoundError:
         from ollm.archive.listing import pull_when_archived
@@ -224,7 +224,7 @@ def report_unused_memory(storage: Storage) -> None:
         )
 
 
-MAX_RECORD_MESSAGES = 1000  # newest messages, from which the workspace's record of a session it does not know is made
+MAX_RECORD_MESSAGES = 1000  # More would make a resume slow.
 
 
 async def resume_session(storage: Storage, parts: ConversationParts, resumed: LoadedSession) -> int:

@@ -111,7 +111,7 @@ class TaskRunner:
                 session_id = conversation.session_id or ""
                 await conversation.close()
         if work.failure and roles and roles.get().report_failure("tasks", model, work.failure):
-            return await self._run(request, agent, emit, folder)  # by main
+            return await self._run(request, agent, emit, folder)  # Now the main model does it.
         return self._build_report(work, session_id)
 
     async def _count_places(self) -> int:
@@ -175,7 +175,7 @@ class _TaskWork:
         self.steps = 0
         self.files: dict[str, None] = {}
         self.timed_out = False
-        self.failure = ""  # of the model's server, before it did anything
+        self.failure = ""
 
     async def run(self, prompt: str) -> None:
         try:
@@ -214,7 +214,7 @@ class _TaskWork:
 
     def _note_call(self, event: ToolStarted) -> None:
         self.steps += 1
-        self.text = ""  # what was said on the way to the answer
+        self.text = ""  # Only the last text is the answer.
         self._emit(f"{event.summary}\n")
         named = event.args.get("path") if event.name in ("read_file", "outline") else None
         paths = event.args.get("paths") if event.name == "read_many_files" else None
@@ -237,7 +237,7 @@ def _cut_report(text: str, max_tokens: int, count: Callable[[str], int]) -> str:
     return text if text == whole else f"{text} […]"
 
 
-UNSUITED_TOOLS = ("task", "goal", "write_todos")  # no task inside a task; plans are the parent's
+UNSUITED_TOOLS = ("task", "goal", "write_todos")  # Plans are the parent's.
 
 
 class TaskOrigin(msgspec.Struct, frozen=True, kw_only=True):
@@ -275,7 +275,7 @@ class TaskToolbox(Toolbox):
     In the workspace itself its changes belong to the turn of the parent: to its checkpoint, its checks and its /undo.
     What it changes in a copy, the parent records and checks when it comes back."""
 
-    mcp = None  # the servers are the parent's: no others are started
+    mcp = None  # The parent's servers are used.
 
     def __init__(self, storage: Storage, stack: AsyncExitStack, origin: TaskOrigin) -> None:
         super().__init__(storage, stack)
@@ -308,7 +308,7 @@ class TaskToolbox(Toolbox):
         registry = build_registry(self)
         for spec in self._parent.registry.list():
             if spec.category is None and registry.get(spec.name) is None:
-                registry.register(spec)  # of the parent's servers and extensions; policy says which may be called
+                registry.register(spec)  # Policy decides which external tools may be called.
         wanted = self._agent.tools if self._agent else ()
         for spec in registry.list():
             if spec.name in UNSUITED_TOOLS or (wanted and spec.name not in wanted):

@@ -51,8 +51,8 @@ def find_session_file(storage: Storage) -> str:
 
 
 CHANGED_RULES = "The permission rules were changed. Stricter ones hold now; `/config reload` applies the others too."
-OFFERED_WINDOW_TOKENS, OFFERED_PRIORITY = 8_000, 6  # of the tool `task` where agents are defined
-ONE_SHOT_WAIT_SECONDS = 3600.0  # there is no later turn that could use what comes late: each has its own startTimeout
+OFFERED_WINDOW_TOKENS, OFFERED_PRIORITY = 8_000, 6
+ONE_SHOT_WAIT_SECONDS = 3600.0  # No later turn could use a late server; each has its own startTimeout.
 
 
 class Toolbox(ToolNeeds):
@@ -62,7 +62,7 @@ class Toolbox(ToolNeeds):
     def __init__(self, storage: Storage, stack: AsyncExitStack) -> None:
         make_undumpable()
         super().__init__(storage, stack)
-        self.editor: EditorFiles | None = None  # has files open that are not saved
+        self.editor: EditorFiles | None = None
         self.roles: Lazy[RoleModels] | None = None
         self.checkpoints = Lazy(self.scope.create_checkpoints)
         self._newer_rules: RuleSet | None = None
@@ -161,7 +161,7 @@ class Toolbox(ToolNeeds):
 
         storage = self.storage
         found, problems = read_hooks(self.process.settings.hooks, self.process.own_settings.hooks)
-        theirs, faults = read_hooks(brought, {})  # none of them may leave the sandbox
+        theirs, faults = read_hooks(brought, {})  # None of them may leave the sandbox.
         storage.notices.extend((*problems, *faults))
         context = HookContext(
             lambda: storage.session.id,
@@ -248,7 +248,7 @@ class Toolbox(ToolNeeds):
         try:
             await asyncio.to_thread(self.checkpoints.built.note_editor_change, path, before, after)
         except (OllmError, OSError):
-            return  # the change is made; /rewind will say that the file has changed since
+            return  # The change is made; /rewind will name the file.
 
     @cached_property
     def checkpoint_observer(self) -> FileCheckpointObserver:
@@ -299,7 +299,7 @@ async def run_tool_call(options: ConversationOptions, call: ToolCall, emit: Call
         scope.report = lambda text: emit(Notice(level="warning", text=text))
         await discover_mcp_tool(toolbox, call.name)
         if call.name != "recall":
-            toolbox.registry.unregister("recall")  # nothing is recorded that it could bring back
+            toolbox.registry.unregister("recall")  # Nothing is recorded that it could bring back.
         services = toolbox.create_call_services()
         services = msgspec.structs.replace(services, record=discard_record, emit=emit)
         dispatch = Dispatch(services)

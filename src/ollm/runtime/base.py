@@ -26,7 +26,7 @@ FollowUp = Literal[
     "none", "exit", "send", "open-session", "new-session", "open-folder", "add-folder", "finish-worktree"
 ]
 Listener = Callable[[Event], None]
-WriteFacts = Callable[[str, dict[str, Any], Mapping[str, Source]], object]  # key of a model, changes, their sources
+WriteFacts = Callable[[str, dict[str, Any], Mapping[str, Source]], object]
 MAX_COMMAND_CHARS = 60
 
 
@@ -105,9 +105,9 @@ class Status(Data, frozen=True):
     fixed: int = 0
     todos: tuple[Todo, ...] = ()
     notices: tuple[str, ...] = field(default_factory=tuple)
-    sandbox: str = ""  # the level commands are confined at; empty while nothing has asked for it
+    sandbox: str = ""  # It is empty until a command needs the sandbox.
     turn_after: int | None = None
-    turn_message: int = 0  # number of the message that began the running turn; 0 before it is written down
+    turn_message: int = 0  # It is 0 until the message is recorded.
     last_event: int = 0
     questions: tuple[ConfirmationRequested, ...] = ()
     turn_notices: tuple[Notice, ...] = ()
@@ -167,30 +167,36 @@ class Conversation(Protocol):
 
 
 class ConversationOptions(Data, frozen=True):
-    """The session, the workspace and the command-line options of a conversation."""
+    """The session, the workspace and the command-line options of a conversation.
+
+    `session` is an id or a unique prefix of one; `newest` resumes the newest session of the workspace. `holder` names
+    the program that holds the workspace, `home` replaces `~/.ollm`. A task has the call that began it as its `parent`;
+    `works_for` is the workspace that keeps its session. `mcp_servers` come from the front end. `max_steps` replaces
+    `loopDetection.maxTurns`; `check` is a command that every turn must pass, with its rounds. `announce` gets what
+    takes long before the conversation opens."""
 
     workspace: Path
-    session: str | None = None  # an id, or a unique prefix of one
-    newest: bool = False  # resume the newest of the workspace
+    session: str | None = None
+    newest: bool = False
     full: bool = False
     force: bool = False
-    beside: bool = False  # beside whoever has the workspace: the session's own lock is enough
-    holder: str = ""  # who has the workspace through this, where it is not a chat
+    beside: bool = False  # The session's own lock is enough.
+    holder: str = ""
     one_shot: bool = False
-    interactive: bool = False  # somebody is there to answer questions
+    interactive: bool = False
     mode: ModeName | None = None
     grants: tuple[str, ...] = ()
     yes: bool = False
     flags: dict[str, Any] = field(default_factory=dict)
-    mcp_servers: dict[str, Any] = field(default_factory=dict)  # those the front end brings; asked about before they run
-    home: Path | None = None  # in place of ~/.ollm
-    parent: ParentCall | None = None  # the call that began it: it is a task
-    works_for: Path | None = None  # the workspace that keeps the session, if that is not where it works
-    origin: str = ""  # of the session, if its workspace does not list it
-    max_steps: int | None = None  # in place of loopDetection.maxTurns
-    check: tuple[str, int] | None = None  # a command that every turn must pass, and its rounds
-    announce: Callable[[str], object] = str  # is told what takes long before the conversation is there
-    record: bool = True  # False: the session is erased, with every trace of it, when the conversation is closed
+    mcp_servers: dict[str, Any] = field(default_factory=dict)  # The person is asked before they run.
+    home: Path | None = None
+    parent: ParentCall | None = None
+    works_for: Path | None = None
+    origin: str = ""
+    max_steps: int | None = None
+    check: tuple[str, int] | None = None
+    announce: Callable[[str], object] = str
+    record: bool = True  # Without it the session is erased with every trace when the conversation closes.
 
 
 class TurnReport(Data, frozen=True):
@@ -284,10 +290,10 @@ class EventStream:
     @asynccontextmanager
     async def follow_turn(self) -> AsyncIterator[AsyncIterator[Event]]:
         """Yield the unheard warnings and the events from now on, up to and including `TurnFinished`."""
-        queue, arrived = deque[Event | None](), asyncio.Event()  # an asyncio.Queue takes ten calls for an event
+        queue, arrived = deque[Event | None](), asyncio.Event()  # An asyncio.Queue takes ten calls for an event.
 
         def add(event: Event) -> None:
-            if self.unheard:  # not before the turn has begun
+            if self.unheard:  # It waits until the turn has begun.
                 queue.extend(self.unheard)
                 self.unheard.clear()
             queue.append(event)
@@ -319,7 +325,7 @@ class Step(Data, frozen=True):
     kind: Literal["run", "change"]
     path: str = ""
     command: str = ""
-    exit_code: int | None = 0  # None for a command that was stopped
+    exit_code: int | None = 0  # A stopped command has none.
     added: int = 0
     removed: int = 0
 

@@ -71,7 +71,7 @@ def get_approval(conversation: ConversationParts) -> Approval:
 
 async def change_model(conversation: ConversationParts, name: str) -> None:
     """Switch to another model from the configured servers."""
-    if conversation.state.before_model_change:  # first: a server may unload the one to load the other
+    if conversation.state.before_model_change:  # Loading the new model may unload the old one.
         await conversation.state.before_model_change()
     chosen = await conversation.choose_model(name)
     await take_snapshot(conversation, "window")

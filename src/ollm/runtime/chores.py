@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ollm.runtime.model.role_models import RoleModels
     from ollm.runtime.parts import ConversationParts
 
-MAX_QUOTED_CHARS = 1_000  # of each message
-MAX_ANSWER_TOKENS = 400  # a model may think before it answers
+MAX_QUOTED_CHARS = 1_000
+MAX_ANSWER_TOKENS = 400  # A model may think before it answers.
 MODE_SECONDS = 10.0
 MODE_CONFIDENCE_SHARE = 0.75
 TITLE_ORDER = (

@@ -31,8 +31,8 @@ from ollm.runtime.turn import Turn
 from ollm.tools.framework.base import Tool, ToolSpec
 
 log = logging.getLogger("ollm.conversation")
-STOP_AGAIN_SECONDS = 2.0  # seconds in which being stopped a second time does not interrupt what the first one saves
-QUIET_SECONDS = 2.0  # after an answer, before anything is done
+STOP_AGAIN_SECONDS = 2.0  # A second stop must not interrupt what the first one saves.
+QUIET_SECONDS = 2.0
 
 
 class LocalConversation:
@@ -79,7 +79,7 @@ class LocalConversation:
         async with self.turn(text, attachments) as events:
             async for event in events:
                 if isinstance(event, ToolStarted):
-                    answer.clear()  # what was said on the way to the answer
+                    answer.clear()  # Only the text after the last call is the answer.
                 elif isinstance(event, TextDelta):
                     answer.append(event.text)
                 elif isinstance(event, TurnFinished) and event.reason != "answered":
@@ -210,7 +210,7 @@ class LocalConversation:
         def emit(event: Event) -> None:
             nonlocal finished
             if isinstance(event, TurnFinished):
-                finished = event  # sent when everything is saved
+                finished = event  # It is sent when everything is saved.
             else:
                 parts.stream.emit(event)
 
@@ -297,7 +297,7 @@ class LocalConversation:
             turn.result()
 
 
-Conversation = LocalConversation  # the library's name
+Conversation = LocalConversation  # The library uses this name.
 
 
 class IdleCompaction:
@@ -305,7 +305,7 @@ class IdleCompaction:
 
     def __init__(self, parts: ConversationParts) -> None:
         self._parts = parts
-        self.is_busy_elsewhere: Callable[[], bool] = lambda: False  # whether another session of this process has a turn
+        self.is_busy_elsewhere: Callable[[], bool] = lambda: False
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:

@@ -46,20 +46,20 @@ class ConversationState(msgspec.Struct, kw_only=True):
 
     model: Model
     approval: Approval = "ask"
-    has_rules: bool  # without configured rules, policy has nothing to say of tools from outside
+    has_rules: bool  # Without configured rules, policy says nothing about external tools.
     auto_switch: Literal["off", "propose", "on"] = "off"
     proposed_modes: set[ModeName] = msgspec.field(default_factory=set)
     last_loop: str = ""
-    chosen_model: str = ""  # the name given with /model, which the next session keeps
+    chosen_model: str = ""  # The next session keeps the name given with /model.
     mode_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
     context_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
-    usage: Usage = Usage()  # of all turns since it was opened
-    cost: float = 0.0  # by `provider.price`
-    seconds: float = 0.0  # of requests for answers
-    material: tuple[str, tuple[Attachment, ...]] = ("", ())  # a text to be sent, and what goes with it in parts
-    answer_schema: dict[str, Any] | None = None  # binds answers, which then call no tools
-    before_model_change: Callable[[], Awaitable[None]] | None = None  # called while the old server is connected
-    rewound: list[ActiveContext] = msgspec.field(default_factory=list)  # contexts before the rewinds of this process
+    usage: Usage = Usage()
+    cost: float = 0.0
+    seconds: float = 0.0
+    material: tuple[str, tuple[Attachment, ...]] = ("", ())  # A command prepared these parts for that text.
+    answer_schema: dict[str, Any] | None = None  # Answers bound to a schema call no tools.
+    before_model_change: Callable[[], Awaitable[None]] | None = None  # It is called while the old server is connected.
+    rewound: list[ActiveContext] = msgspec.field(default_factory=list)
 
     async def sees(self) -> bool:
         """Return True if the current model supports images. May query its server."""
@@ -109,8 +109,8 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a conversation, built elsewhere. Only `state` and the parts themselves change."""
 
     workspace: Path
-    find_directories: Callable[[str], tuple[Path, ...]]  # of people's own "commands", "skills" or "agents"
-    notices: list[str]  # what the person is told when it opens
+    find_directories: Callable[[str], tuple[Path, ...]]
+    notices: list[str]
 
     state: ConversationState
     session: OpenSession
@@ -122,7 +122,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: SnapshotManager
     notes: Lazy[NoteStore]
     archive: Lazy[Archive]
-    list_sessions: Callable[[], list[ChatSession]]  # of the workspace
+    list_sessions: Callable[[], list[ChatSession]]
 
     dispatch: Lazy[Dispatch]
     registry: Lazy[ToolRegistry]
@@ -132,12 +132,12 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: Lazy[Sandbox]
     project_files: Lazy[ProjectFiles]
     checkpoints: Lazy[FileCheckpoints]
-    files: Lazy[ToolContext]  # as an editor has them, where there is one
+    files: Lazy[ToolContext]
     checkpoints_enabled: bool
     mcp: McpServers | None = None
     tasks: Lazy[TaskStarter] | None = None
     checks: Checks | None = None
-    roles: Lazy[RoleModels] | None = None  # if any are set
+    roles: Lazy[RoleModels] | None = None
 
     worktrees: Lazy[WorktreeActions]
     choose_model: Callable[[str], Awaitable[Model]]

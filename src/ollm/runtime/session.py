@@ -29,7 +29,7 @@ from ollm.store.session_files.store import MessagePage
 if TYPE_CHECKING:
     from ollm.store.session_files.loading import LoadedSession
 
-MAX_FAILED_TURNS = 100  # of the newest that are kept
+MAX_FAILED_TURNS = 100
 
 
 def load_history_page(
@@ -75,7 +75,7 @@ class OpenSession:
     ) -> None:
         self.id: str | None = None
         self.draft_id = make_id()  # Todos that come before the first message belong to it.
-        self.title = self.draft_title = ""  # the draft is made of the first message
+        self.title = self.draft_title = ""  # The draft is made from the first message.
         self.calls: dict[str, ToolCallRecord] = {}
         self.messages: list[Message] = []
         self.service = service
@@ -85,7 +85,7 @@ class OpenSession:
         self._parent = parent
         self._clock = clock
         self._call_count = 0
-        self._metadata = SessionMetadata()  # as it was when the session was opened, with the compressions since
+        self._metadata = SessionMetadata()
 
     def require_id(self) -> str:
         if self.id is None:

@@ -101,7 +101,7 @@ class ToolCallRun:
     """One tool call. It ends exactly once: later calls of `finish` do nothing."""
 
     def __init__(self, services: CallServices, call: ToolCall, message_id: int) -> None:
-        given: Any = call.arguments  # what is no object was recorded as one, and is refused as it was written
+        given: Any = call.arguments  # Arguments that are no object are recorded as one.
         wrapped = isinstance(given, dict) and given.keys() == {UNPARSED_KEY}
         self._arguments: Any = given[UNPARSED_KEY] if wrapped else given
         self._spec: ToolSpec | None = services.registry.get(call.name) or find_meant_spec(call, services.registry)
@@ -120,7 +120,7 @@ class ToolCallRun:
         self._started = False
         self._finished = False
         self._questions: tuple[AnsweredQuestion, ...] = ()
-        self._must_ask = ""  # why a hook wants a person to be asked
+        self._must_ask = ""
         self._printed: list[str] = []
 
     @property

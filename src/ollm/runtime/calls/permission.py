@@ -90,7 +90,7 @@ class AnswerLog:
         details = self._asked.pop(event.correlation_id, None)
         if details is None or event.outcome == "cancelled" or not self._answers:
             return
-        newest = next(reversed(self._answers))  # a server's own question names no call: it is the one that runs
+        newest = next(reversed(self._answers))  # A server's question names no call.
         said = describe_answer(details, event.answer)
         call_id = details.call_id if details.call_id in self._answers else newest
         self._answers[call_id].append(AnsweredQuestion(question=details.description, answer=said))

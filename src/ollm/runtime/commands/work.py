@@ -31,7 +31,7 @@ from ollm.tools.framework.base import ToolContext
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts, WorktreeActions
 
-MAX_NOTE_CHARACTERS = 80  # of a note in the list
+MAX_NOTE_CHARACTERS = 80
 
 
 async def take_back_edit(ledger: EditLedger, files: ToolContext, kind: CopyKind) -> LastEdit | None:

@@ -28,7 +28,7 @@ from ollm.runtime.small_models.rendering import (
     translate_command,
 )
 
-MAX_BLOCK_TOKENS = 2_000  # of one answer: a small model that writes more repeats itself
+MAX_BLOCK_TOKENS = 2_000  # A small model that writes more repeats itself.
 
 
 class BlockAnswer:

@@ -41,7 +41,7 @@ SYSTEM_MESSAGE = PromptMessage(
 )
 TOOL_COUNTS = (3, 5, 8)
 MAX_ANSWER_TOKENS = 96
-MAX_WINDOW_READ_SECONDS = 20.0  # what reading a long prompt may take
+MAX_WINDOW_READ_SECONDS = 20.0
 FILLER_LINE = "Line {} of a long and dull file that nobody reads to its end.\n"
 
 PickTools = Callable[[int], tuple[ToolSchema, ...]]
@@ -49,7 +49,7 @@ MAX_TRIAL_TOKENS = 160
 SPEED_SENTENCE = "The quick brown fox jumps over the lazy dog while seven wizards brew strong coffee. "
 MAX_SPEED_ANSWER_TOKENS = 24
 MAX_THINKING_TOKENS = 64
-MAX_THOUGHT_TOKENS = 1024  # that thinking may add to an answer
+MAX_THOUGHT_TOKENS = 1024
 MAX_SAMPLE_TOKENS = 12
 MAX_REFUSAL_CHARACTERS = 200
 MIN_REUSED_SHARE = 0.5
@@ -67,8 +67,8 @@ class Trial(Data, frozen=True):
     told: str
     seconds: float = 0.0
     fault: Fault | None = None
-    remedy: str = ""  # the server's own way to fix the fault
-    workaround: str = ""  # what ollm does about it
+    remedy: str = ""
+    workaround: str = ""
 
 
 class ModelCard(Data, frozen=True):
@@ -118,13 +118,13 @@ class Probe:
         report: Callable[[Trial], None],
         announce: Callable[[str], None] = lambda _name: None,
     ) -> None:
-        self._server = self._provider = provider  # `_provider` has the workarounds found so far
-        self._request = request  # model, window and settings of every request
+        self._server = self._provider = provider  # `_provider` has the workarounds found so far.
+        self._request = request
         self._tools = tools
         self._report = report
         self._announce = announce
         self._checks = TemplateChecks(provider, replace(request, settings=None))
-        self._advice = ""  # how the server says it would take tools
+        self._advice = ""
         self._trials: list[Trial] = []
 
     async def run(self, facts: ModelFacts) -> ModelCard:
@@ -301,7 +301,7 @@ class Probe:
         held, erred = 0, False
         for tools in map(self._tools, TOOL_COUNTS):
             if len(tools) <= held:
-                break  # a small window shows no more
+                break  # A small window shows no more tools.
             calls = await self._request_calls(facts, tools, "Read the file beta/gamma.txt.")
             erred = not any(_reads_path(call, "beta/gamma.txt") for call in calls[:1])
             if erred:
@@ -439,7 +439,7 @@ TASKS: tuple[tuple[str, Callable[[CallPiece], bool]], ...] = (
     ("Which file contains PORT?\n\nFiles here: app.py, conf.py", _is_search),
     (f"Change LIMIT in conf.py to 20.\n\nFiles here: app.py, conf.py\n\nconf.py:\n```\n{CONF}```", _is_change),
     ("Delete the file old.txt.\n\nFiles here: app.py, conf.py, old.txt", _deletes),
-)  # each with the check of its first step
+)
 
 
 async def count_right_steps(provider: Provider, request: ChatRequest, facts: ModelFacts, form: CallForm) -> int:

@@ -44,12 +44,12 @@ from ollm.services.loop_detection import StreamTracker
 if TYPE_CHECKING:
     from ollm.providers.text_calls.stream_parser import CallStreamParser, WrittenCalls
 
-MAX_BLANK_CHARS = 400  # characters of nothing but blank space in a row
-MAX_BLANK_LINES = 60  # line breaks among them
-MAX_CALL_REPEATS = 40  # how often a piece of a call may repeat: files hold such things too
-MIN_READ_TOKENS = 100  # tokens that must have been read, and written, for a figure
+MAX_BLANK_CHARS = 400
+MAX_BLANK_LINES = 60
+MAX_CALL_REPEATS = 40  # Files repeat themselves too.
+MIN_READ_TOKENS = 100  # Fewer tokens give no useful speed.
 MIN_WRITTEN_TOKENS = 16
-MIN_MEASURED_SECONDS, MIN_UPDATE_SECONDS = 0.2, 1.0  # for a first figure, and for one that changes it
+MIN_MEASURED_SECONDS, MIN_UPDATE_SECONDS = 0.2, 1.0
 Messages = tuple[PromptMessage, ...]
 ToolSchemas = tuple[ToolSchema, ...]
 
@@ -87,12 +87,12 @@ class StreamWatch:
 
     def __init__(self) -> None:
         self.finish = FinishPiece()
-        self.repeats = False  # the same was written again and again
+        self.repeats = False
         self._begin = monotonic()
         self._first = self._last = 0.0
         self._loaded = True
         self._prompt_tokens = 0
-        self._blank = ""  # that the answer ends with so far
+        self._blank = ""
         self._loop = StreamTracker("text", MAX_CALL_REPEATS)
 
     def observe_piece(self, piece: AnyPiece) -> None:
@@ -197,7 +197,7 @@ class AnswerParser:
                     case _:
                         yield piece
         self.finish = self.watch.finish
-        if self.finish.reason in ("stop", "tool_calls"):  # otherwise the last call may lack its end
+        if self.finish.reason in ("stop", "tool_calls"):  # Otherwise the last call may lack its end.
             self.native = list(map(_repair_call, self.native))
         if shown := self._text.finish():
             yield TextPiece(shown)
@@ -220,12 +220,12 @@ class ToolCallFallback:
     """One answer to one request with tools."""
 
     def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts, *, may_probe: bool = True) -> None:
-        self.facts = self.counted = facts  # `counted`: by what the request was sent whose prompt tokens are reported
+        self.facts = self.counted = facts  # The server counted the prompt of `counted`.
         self._provider = provider
         self._request = request
         self._usage = Usage()
         self.may_probe = may_probe
-        self.advice = ""  # how the server would take tools or recognize calls
+        self.advice = ""
 
     def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
         """Yield text as it comes, calls once they are complete and valid, and one finish."""
@@ -281,7 +281,7 @@ class ToolCallFallback:
         if parser.native or parser.written is None:
             return replace(known, call_form="native")
         known = replace(known, call_form="text", written_form=parser.written.form, result_form="user")
-        if not known.takes_tools or known.written_form == "fence":  # which no template asks for
+        if not known.takes_tools or known.written_form == "fence":  # No template asks for fences.
             return known
         self.advice = find_remedy(await identify_server(self._provider), "parser")
         return replace(known, faults=tuple(dict.fromkeys((*known.faults, "parser"))))
@@ -292,7 +292,7 @@ class ToolCallFallback:
 
     def create_parser(self) -> AnswerParser:
         reads = self.facts.call_form == "text"
-        template = self.may_probe and self.facts.takes_tools  # may ask for another form
+        template = self.may_probe and self.facts.takes_tools  # The template may ask for another form.
         forms = (self.facts.written_form,) if reads and not template else ALL_WRITTEN_FORMS
         return AnswerParser(self._request.tools, forms if reads or self.facts.call_form == "unknown" else ())
 
@@ -325,7 +325,7 @@ class ToolCallFallback:
         if second.mistake:
             return [], text
         words = "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
-        return second.calls, f"{text.rstrip()}\n\n{words}" if words else text  # the first may have been an answer
+        return second.calls, f"{text.rstrip()}\n\n{words}" if words else text  # The first text may have been an answer.
 
     def _build_retry_request(self, parser: AnswerParser) -> ChatRequest:
         request = self._render_request()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ollm.services.message_search.embeddings import SessionEmbedder
 
 
-MIN_TOKEN_FACTOR_CHANGE = 0.02  # a smaller difference in tokens is not worth a write
+MIN_TOKEN_FACTOR_CHANGE = 0.02  # A smaller difference is not worth a write.
 
 # How facts are learnt beside what is measured in use; what the look at a template finds comes with its faults.
 SOURCES: dict[str, Source] = {
@@ -177,7 +177,7 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
         self._enabled = enabled
         self._session = session
         self._emit = emit
-        self._missed = False  # the state before this turn is not known
+        self._missed = False  # Nobody knows the state before this turn.
         self._beginning: asyncio.Future[CheckpointRecord] | None = None
         self._ending: asyncio.Future[None] | None = None
         self._said: set[str] = set()

@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from ollm.services.snapshots import SnapshotManager
 
 Emit = Callable[[Event], None]
-Speeds = tuple[float | None, float | None]  # tokens a second a model reads and writes, where they are known
+Speeds = tuple[float | None, float | None]
 SummariseAside = Callable[["tuple[PromptMessage, ...]", "tuple[ToolSchema, ...]", int], AsyncIterator[str]]
 RecordCompression = Callable[[CompressionRecord], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
 MAX_COMPRESSION_TRIES = 2
-RETRY_GROWTH_DIVISOR = 10  # that part of the limit must have come since a compression without success
-ESTIMATE_SLACK = 1.1  # of what is counted before and measured after
+RETRY_GROWTH_DIVISOR = 10
+ESTIMATE_SLACK = 1.1
 FREES_TOO_LITTLE = "it would free less than the tool takes that brings folded messages back"
 CONTEXT_FULL_ACTIONS = (
     "Try /compact, a larger context window (/context size N), a new session (/new), or /context restore."
@@ -65,7 +65,7 @@ class ContextFull(OllmError):  # noqa: N818 - the reason a turn ends with, not a
     """The prompt does not fit the window and cannot be made smaller; the turn ends with `context-full`."""
 
 
-PROGRESS_PIECES = 10  # of a summary between two looks at how far it is
+PROGRESS_PIECES = 10
 
 
 async def _discard_record(_record: CompressionRecord) -> None:
@@ -222,9 +222,9 @@ class Compactor:
         self._window = 0
         self._kept_revision = -1
         self._told_open = False
-        self._share = 0.0  # of the limit that was used before the last request
-        self.speeds: Speeds = (None, None)  # of the model that writes the summaries
-        self._late_events: list[Event] = []  # of a compaction while nobody listened
+        self._share = 0.0
+        self.speeds: Speeds = (None, None)
+        self._late_events: list[Event] = []  # Nobody listens during an idle compaction.
         self._aside: SummariseAside | None = None
 
     def use_model(self, model: Model) -> None:
@@ -302,7 +302,7 @@ class Compactor:
         """Take a snapshot, unless this state of the context already has one."""
         if self._snapshots is None or self._kept_revision == prompt.revision:
             return
-        state = await asyncio.to_thread(prompt.capture_state)  # it may read all that the user ever said
+        state = await asyncio.to_thread(prompt.capture_state)  # It reads all the user's messages from disk.
         if await self._snapshots.create_snapshot(state, trigger):
             self._kept_revision = prompt.revision
 
@@ -315,7 +315,7 @@ class Compactor:
         passed = used >= self._settings.snapshots.auto_threshold * limit
         if passed and prompt.snapshot_armed:
             compacts = _is_due(prompt) and self._settings.compression.enabled and not self._breaker.is_open
-            if not compacts:  # which takes its own snapshot
+            if not compacts:  # A compaction takes its own snapshot.
                 await self._take_snapshot(prompt, "threshold")
         prompt.snapshot_armed = not passed
         if self._snapshots.thresholds:

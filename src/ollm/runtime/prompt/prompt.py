@@ -40,9 +40,9 @@ from ollm.services.token_counting import TokenCounter
 __all__ = ["Prompt", "PromptModel"]
 
 MIN_WINDOW_TOKENS = 512
-LONG_PROMPT_SHARE = 0.6  # of the window: a longer prompt may be refused for its length, whatever a server says
+LONG_PROMPT_SHARE = 0.6  # A longer prompt may be refused for its length, whatever the server says.
 Emit = Callable[[Event], None]
-LoadUserMessages = Callable[[], Mapping[int, str]]  # all that the user said in the session, in full, by number
+LoadUserMessages = Callable[[], Mapping[int, str]]
 MAX_FULL_TRACES = 5
 MAX_SHORT_CHARS = 200
 MAX_TRACES = 100
@@ -66,19 +66,19 @@ class Prompt:
         self._settings = settings
         self.counter = counter
         self.meter = Meter(counter)
-        self._notices: list[Notice] = []  # that wait until there is somebody to tell
+        self._notices: list[Notice] = []
         self._warned: set[str] = set()
         self._parts = RequestBuilder(counter)
         self._context = ActiveContext(mode=model.mode)
         self._history = MessageHistory(counter, self.meter, self._warn, self._adapt_message)
         self._prefix = PromptPrefix(counter, entries, self._warn_once)
         self.load_words: LoadUserMessages = dict
-        self._told_goals = self.goals.stack  # as the model heard of them
-        self.just_compressed = False  # in this turn
-        self.window_learnt = False  # the server serves less than it said: worth keeping for the next process
-        self.sent_as_restored = False  # a context somebody went back to is sent once before it is compacted
-        self.snapshot_armed = True  # passing the threshold takes a snapshot
-        self._request: int | None = None  # the message being worked on
+        self._told_goals = self.goals.stack
+        self.just_compressed = False
+        self.window_learnt = False  # The next process should know it too.
+        self.sent_as_restored = False  # A restored context is sent once before it is compacted.
+        self.snapshot_armed = True  # Passing the threshold takes a snapshot.
+        self._request: int | None = None
         self._cause: str | None = None
         self.revision = 0
         self._budget, self._budgeted = rules.compute_budget(model.window, 0, 0), (0, 0.0, 0.0, 0.0)
@@ -269,7 +269,7 @@ class Prompt:
 
     def compute_budget(self) -> Budget:
         known = self.model.window, self.meter.prefix_units, self._prefix.record_units, self.counter.factor
-        if known != self._budgeted:  # asked for many times in a step, and seldom another
+        if known != self._budgeted:  # A step asks for it many times.
             records = self.counter.convert_to_tokens(self._prefix.record_units)
             fixed = max(0, self.counter.convert_to_tokens(self.meter.prefix_units) - records)
             window, self._budgeted = self.model.window, known
@@ -329,7 +329,7 @@ class Prompt:
         self._history.replace_messages(context.messages)
         if cause == "compression":
             self.just_compressed = True
-            self._told_goals = self.goals.stack  # a record of their own tells them
+            self._told_goals = self.goals.stack  # A record of their own tells them.
 
     def get_active_context(self) -> ActiveContext:
         return msgspec.structs.replace(self._context, messages=tuple(self._history.messages), goals=self.goals.stack)

@@ -43,7 +43,7 @@ def rebuild_context(session: Session, snapshot: LoadSnapshot | None = None) -> A
     cited = {number for found in checkpoints for number in found.message_ids}
     kept = [entry for entry in (*base.messages, *rendered) if not entry.sources or not set(entry.sources) <= gone]
     uncited = [entry for entry in rendered if entry.sources and set(entry.sources) <= gone - cited]
-    folded = [entry for entry in uncited if entry.role != "user"]  # compacted without a checkpoint
+    folded = [entry for entry in uncited if entry.role != "user"]  # They were compacted without a checkpoint.
     return msgspec.structs.replace(
         base,
         messages=(*([merge_folded_lines(folded)] if folded else []), *kept),
@@ -133,7 +133,7 @@ def find_last_mode(session: Session) -> ModeName | None:
 
 
 EXACTLY = "Resumed with full context."
-NOTE_PERCENT = 8  # of the window
+NOTE_PERCENT = 8
 RESUME_INTRO = "This conversation is resumed. Its state so far, written by the program:"
 RESUME_OUTRO = "Continue from here; look up older messages with recall when you need them."
 
@@ -157,7 +157,7 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
         return ""
     how = "Session resumed."
     restore_entries(prompt, kept)
-    forked = kept is None and bool(session.metadata.parent)  # and not resumed yet
+    forked = kept is None and bool(session.metadata.parent)  # It was not resumed yet.
     if full or forked or ends_with_step_back(session) or _is_far_behind(prompt, session, kept):
         whole = keep_newest_messages(prompt, rebuild_context(source.load(), snapshot))
         prompt.restore(msgspec.structs.replace(whole, mode=prompt.mode), cause="resume")
@@ -175,7 +175,7 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
                 prompt.tell_goals_again()
             add_newer_messages(prompt, session, kept.last_number)
     if kept and not prompt.goals.stack.goals and not ends_with_step_back(session):
-        prompt.goals.stack = kept.context.goals  # they outlive a change of model or window; the next message tells them
+        prompt.goals.stack = kept.context.goals  # They outlive a change of model or window.
     if how != EXACTLY and not forked and not ends_with_step_back(session):
         tell_where_it_stood(prompt, record)
     return how

@@ -130,7 +130,7 @@ class WorkspaceContext:
         return {
             str(self.path),
             replace_surrogates(str(self.path)),
-            str(self.path).encode("utf-8", "replace").decode(),  # in sessions of older versions
+            str(self.path).encode("utf-8", "replace").decode(),  # Older versions wrote it so.
             *self._read_fact("aliases"),
         }
 
@@ -175,7 +175,7 @@ class WorkspaceContext:
         return json.loads(self.database.get_fact(name) or "{}")
 
     def _write_fact(self, name: str, value: Any) -> None:
-        self.database.set_fact(name, json.dumps(value))  # escapes what a path has that is not UTF-8
+        self.database.set_fact(name, json.dumps(value))  # JSON escapes the bytes of a path that are not UTF-8.
 
 
 def find_newest_number(record: ChatSession) -> int:

@@ -20,9 +20,9 @@ from ollm.runtime.small_models.guard import BlockGuard
 from ollm.runtime.small_models.priming import MAX_SEARCHED_FILES, find_tokens, prime_request
 from ollm.runtime.small_models.project_files import ProjectFiles
 
-PRIMED_SHARE = 0.3  # of the window, for what goes with a request
+PRIMED_SHARE = 0.3
 CHARS_PER_TOKEN = 3
-MAX_FAILURES = 6  # times that one command fails in a turn, whatever is changed for it
+MAX_FAILURES = 6
 NOTHING_DONE = "No file was changed and no command was run."
 ONLY_SHOWN = (
     "This was only shown: nothing was run and no file was changed. Only blocks labelled `run` or `write` and a file's"
@@ -49,15 +49,15 @@ class TurnGuide:
         self._window = window
         self._typed = typed
         self._guard = BlockGuard(typed)
-        self._shown: tuple[str, ...] = ()  # files that went with the request
-        self._changed: set[str] = set()  # files that blocks changed
+        self._shown: tuple[str, ...] = ()
+        self._changed: set[str] = set()
         self._current: list[str] = []
-        self._pending: dict[str, str] = {}  # files as the blocks of one answer that were read so far leave them
-        self._failures: Counter[str] = Counter()  # by command
-        self._last_command = ""  # the last command, if no block changed a file since
+        self._pending: dict[str, str] = {}  # Blocks of the same answer build on each other.
+        self._failures: Counter[str] = Counter()
+        self._last_command = ""  # It is "" after a block changed a file.
         self._denied: set[tuple[str, str]] = set()
         self._tried_in_vain = self._acted = self._explained = False
-        self._only_shown: dict[str, None] = {}  # blocks since the last step
+        self._only_shown: dict[str, None] = {}
 
     # Before the first request
 
@@ -118,7 +118,7 @@ class TurnGuide:
         saved = self._files.read_text(path)
         if saved is None and self._files.exists(path):
             return Resolved(name="write_file", arguments={"path": path, "content": content})
-        saved = saved and saved.replace("\r\n", "\n")  # the tools keep the ends of lines as they are in the file
+        saved = saved and saved.replace("\r\n", "\n")  # The tools keep the file's own line ends.
         current = self._pending.get(path, saved)
         change = read_change(path, content, current)
         edits: list[JsonObject] = [{"target": old, "replacement": new} for old, new in change.edits]

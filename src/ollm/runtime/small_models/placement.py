@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 from ollm.domain.struct import Data
 
-SIMILAR_SHARE = 0.5  # of a block's lines that are in the file, for it to be a changed part of it
+SIMILAR_SHARE = 0.5
 MAX_TOLD_PLACES = 6
-MAX_DEFINITION_LINES = 45  # of one that is shown whole in a long file
+MAX_DEFINITION_LINES = 45
 ELLIPSIS = re.compile(
     r"^\s*(?:\.\.\.|…)\s*$|^\s*(?:#|//|\{?/\*|--|<!--|;|%)\s*[\[(<]?"
     r"(?:\.\.\.|…|.*?\b(?:existing|rest of|unchanged|remain|same as))",
     re.IGNORECASE,
 )
-WHOLE_SHARE = 0.6  # of a file's lines that a block must hold to be taken for all of it
+WHOLE_SHARE = 0.6
 _DEFINITION = re.compile(
     r"^(?P<indent>[ \t]*)(?:export\s+|default\s+|public\s+|private\s+|static\s+|async\s+|pub\s+)*"
     r"(?:def|class|function\*?|func|fn|interface|struct|impl|trait|type)\s+(?:\([^)]*\)\s*)?(?P<name>[A-Za-z_$][\w$]*)"
@@ -57,7 +57,7 @@ def find_definitions(lines: list[str]) -> list[Definition]:
             first -= 1
         last = find_block_end(lines, number)
         if last == number + 1 and line.rstrip().endswith((":", "{")):
-            continue  # only its head
+            continue  # Only its head is there.
         text = "\n".join(lines[first:last])
         found.append(Definition(name=named["name"], indent=indent, start=first, end=last, text=text))
     return found
@@ -71,7 +71,7 @@ def list_defined_names(text: str) -> set[str]:
 def find_block_end(lines: list[str], start: int) -> int:
     """Return the index after the block that a line opens: the deeper lines, and the line with its closing bracket."""
     indent, end = len(lines[start]) - len(lines[start].lstrip()), start + 1
-    opened = braced = False  # a head of several lines ends with a line of brackets as far left as the head
+    opened = braced = False  # A head of several lines ends with brackets at its own indent.
     for number in range(start + 1, len(lines)):
         line = lines[number]
         if not line.strip():

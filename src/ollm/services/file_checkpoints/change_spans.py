@@ -105,11 +105,11 @@ class EndFinder:
         begin = bytes.fromhex(record.begin)
         if record.kind in ("rewind", "redo"):
             return self._end(record, apply_changes(self._objects, begin, self._find_restored(session_id, record)))
-        if following is not None and following.begin:  # its end was not looked for when the next one began
+        if following is not None and following.begin:  # Nobody looked for its end when the next one began.
             return replace(record, end=following.begin)
         if is_held(self._objects.find_held_file(session_id)):
             return record
-        return self._end(record, begin)  # nobody knows what the killed process did, and what others did after it
+        return self._end(record, begin)  # Nobody knows what the killed process changed.
 
     def _end(self, record: CheckpointRecord, tree: bytes) -> CheckpointRecord:
         return replace(record, end=tree.hex(), ended=record.started, cut_off=True)
@@ -138,7 +138,7 @@ class ChangeSpans:
         self._settings = settings
         self._clock = clock
         self._open: tuple[str, CheckpointRecord] | None = None
-        self._newest: tuple[str, CheckpointRecord] | None = None  # the last that ended, with its session
+        self._newest: tuple[str, CheckpointRecord] | None = None
         self._held: int | None = None
         self._cleaned = False
 
@@ -262,7 +262,7 @@ class ChangeSpans:
         (session_id, record), self._open, self._newest = self._open, None, None
         ended = replace(record, end=self._take_end(record).hex(), ended=format_stamp(self._clock()))
         records = CheckpointRecords(self.objects, session_id)
-        if all(one.number != record.number or one.has_trees for one in records.load()):  # else it was thrown away
+        if all(one.number != record.number or one.has_trees for one in records.load()):  # It may have been dropped.
             records.add(ended)
             self._newest = session_id, ended
         return ended

@@ -44,13 +44,13 @@ class CheckpointRecord(Data, frozen=True):
     begin: str = ""
     end: str = ""
     ended: str = ""
-    restored: int | None = None  # of a rewind: the message it went back to
+    restored: int | None = None
     files: int = 0
     ignored: int = 0
     uncovered: int = 0
     in_editor: tuple[EditorChange, ...] = ()
-    named: tuple[str, ...] = ()  # it changes these files and no others
-    cut_off: bool = False  # the process was killed, so it is not known what it changed
+    named: tuple[str, ...] = ()  # It changes no other files.
+    cut_off: bool = False  # The process was killed, so nobody knows what it changed.
 
     @property
     def has_trees(self) -> bool:
@@ -103,7 +103,7 @@ def group_turns(records: Iterable[CheckpointRecord]) -> list[list[CheckpointReco
     return groups
 
 
-SHARE_DROPPED = 4  # one of so many records goes at a time when there is too much
+SHARE_DROPPED = 4
 
 
 def collect_garbage(objects: FileObjects, used: Iterable[bytes] = ()) -> ObjectsState:

@@ -235,7 +235,7 @@ class FileCheckpoints(ChangeSpans):
     def finish_restore(self) -> None:
         """Finish the restore after the conversation was rewound too."""
         journal = peek_journal(self.objects)
-        if journal is None or journal.id == self._restore_id:  # else it is another session's
+        if journal is None or journal.id == self._restore_id:  # Otherwise it is another session's.
             remove_journal(self.objects)
 
     def recover(self) -> InterruptedRestore | None:
@@ -244,13 +244,13 @@ class FileCheckpoints(ChangeSpans):
             return None
         with self.objects.hold_lock():
             journal = peek_journal(self.objects)
-            if journal is None:  # one that cannot be read never began
+            if journal is None:  # An unreadable restore never began.
                 remove_journal(self.objects)
                 return None
             self._restore_id = journal.id
             records = self.list_records(journal.session_id)
             begun = next((record for record in records if record.number == journal.number), None)
-            if begun is not None and begun.end:  # only the talk is left to do
+            if begun is not None and begun.end:  # Only the conversation is left to rewind.
                 result = RestoreResult(restored=tuple(self.list_changes(begun)))
             else:
                 result = run_journal(self.objects, journal, self.root)

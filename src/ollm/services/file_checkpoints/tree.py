@@ -146,7 +146,7 @@ def collect_digests(objects: FileObjects, trees: Iterable[bytes]) -> set[bytes]:
     return found
 
 
-DEFAULT_MODE = 0o755  # of a directory that nothing is known of but what is in it
+DEFAULT_MODE = 0o755  # Only the contents of such a directory are known.
 
 
 def apply_changes(objects: FileObjects, tree: bytes, changes: Iterable[PathChange]) -> bytes:
@@ -288,7 +288,7 @@ def find_obstacle(change: PathChange, others: Mapping[str, str], find_flaw: Call
     if now is not None and now.kind == "i":
         return "is new, and ignored now" if then is None else "is ignored now"
     if then is not None and then.kind == "i":
-        return "hidden"  # it was ignored then: nothing is known of it
+        return "hidden"  # It was ignored then, so its content is unknown.
     if change.path in others and not change.is_directory_only:
         return others[change.path]
     for entry, when in ((now, ""), (then, ", as it was then")):
