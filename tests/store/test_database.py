@@ -189,8 +189,8 @@ def test_a_small_file_is_looked_through_and_a_large_one_put_aside_when_damage_is
     assert (tmp_path / "kept.db").exists()
 
     database = Database(large, WORKSPACE_MIGRATIONS, report=reports.append)
-    with pytest.raises(StorageError), database.begin_read() as connection:
-        connection.execute("SELECT sum(length(text)) FROM filler").fetchone()
+    with pytest.raises(StorageError):
+        database.fetch("SELECT sum(length(text)) FROM filler")
     assert len(list(tmp_path.glob("large.db.damaged-*"))) == 1
     assert len(reports) == 2
     with database.begin_write() as connection:

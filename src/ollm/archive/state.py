@@ -43,28 +43,21 @@ class ArchiveState:
             return str(connection.execute("SELECT value FROM facts WHERE name = 'machine'").fetchone()[0])
 
     def get_fact(self, name: str) -> str:
-        with self._database.begin_read() as connection:
-            row = connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-        return str(row[0]) if row else ""
+        found = self._database.fetch("SELECT value FROM facts WHERE name = ?", name)
+        return str(found[0]["value"]) if found else ""
 
     def set_fact(self, name: str, value: str) -> None:
-        with self._database.begin_write() as connection:
-            connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+        self._database.write("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
 
     def get_sent(self, session_id: str) -> SentState | None:
-        with self._database.begin_read() as connection:
-            row = connection.execute(
-                "SELECT stamp, target, seq, owner FROM sent WHERE session_id = ?", (session_id,)
-            ).fetchone()
-        return SentState(*row) if row else None
+        query = "SELECT stamp, target, seq, owner FROM sent WHERE session_id = ?"
+        return next((SentState(*row) for row in self._database.fetch(query, session_id)), None)
 
     def set_sent(self, session_id: str, sent: SentState) -> None:
-        with self._database.begin_write() as connection:
-            connection.execute("INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?, ?)", (session_id, *sent))
+        self._database.write("INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?, ?)", session_id, *sent)
 
     def list_sent(self) -> dict[str, SentState]:
-        with self._database.begin_read() as connection:
-            rows = connection.execute("SELECT session_id, stamp, target, seq, owner FROM sent").fetchall()
+        rows = self._database.fetch("SELECT session_id, stamp, target, seq, owner FROM sent")
         return {row[0]: SentState(*row[1:]) for row in rows}
 
     def add_tombstone(self, session_id: str) -> None:
@@ -74,12 +67,10 @@ class ArchiveState:
             "INSERT OR REPLACE INTO tombstones SELECT ?, ?"
             " WHERE NOT EXISTS (SELECT 1 FROM sent WHERE session_id = ? AND owner <> '')"
         )
-        with self._database.begin_write() as connection:
-            connection.execute(query, (session_id, to_epoch_ms(self._clock()), session_id))
+        self._database.write(query, session_id, to_epoch_ms(self._clock()), session_id)
 
     def list_tombstones(self) -> list[str]:
-        with self._database.begin_read() as connection:
-            return [row[0] for row in connection.execute("SELECT session_id FROM tombstones ORDER BY at")]
+        return [row[0] for row in self._database.fetch("SELECT session_id FROM tombstones ORDER BY at")]
 
     def confirm_deletion(self, session_id: str) -> None:
         with self._database.begin_write() as connection:
@@ -87,8 +78,7 @@ class ArchiveState:
                 connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
 
     def remove_tombstone(self, session_id: str) -> None:
-        with self._database.begin_write() as connection:
-            connection.execute("DELETE FROM tombstones WHERE session_id = ?", (session_id,))
+        self._database.write("DELETE FROM tombstones WHERE session_id = ?", session_id)
 
     def save_listed(self, rows: Iterable[object]) -> None:
         """Save the archive's list for when the server is unreachable."""

@@ -120,11 +120,16 @@ class Database:
                 raise
             connection.execute("COMMIT")
 
-    @contextlib.contextmanager
-    def begin_read(self) -> Iterator[sqlite3.Connection]:
+    def fetch(self, query: str, *values: object) -> list[sqlite3.Row]:
+        """Read all rows of a query."""
         connection = self.connect()
         with translate_errors(self.path), self._put_aside_when_damaged():
-            yield connection
+            return connection.execute(query, values).fetchall()
+
+    def write(self, query: str, *values: object) -> sqlite3.Cursor:
+        """Run one statement in a transaction of its own, or in the outer one."""
+        with self.begin_write() as connection:
+            return connection.execute(query, values)
 
     def close(self) -> None:
         if self._connection is not None:

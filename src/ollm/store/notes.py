@@ -27,61 +27,51 @@ class NoteStore:
 
     def set(self, key: str, value: str) -> None:
         """Store a value, replacing any under the same key."""
-        with self._database.begin_write() as connection:
-            connection.execute(
-                "INSERT INTO memory (key, value, updated_at) VALUES (?, ?, ?) "
-                "ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
-                (key, value, to_epoch_ms(self._clock())),
-            )
-
+        self._database.write(
+            "INSERT INTO memory (key, value, updated_at) VALUES (?, ?, ?) "
+            "ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
+            key,
+            value,
+            to_epoch_ms(self._clock()),
+        )
         if key.startswith(PERSONAL_PREFIX):
             self._database.path.with_name(PERSONAL_MARK).touch(mode=0o600)
 
     def list_personal(self) -> list[tuple[str, str]]:
         """List the keys and texts of the person's own notes, oldest first."""
-        with self._database.begin_read() as connection:
-            query = "SELECT key, value FROM memory WHERE key GLOB ? ORDER BY length(key), key"
-            return [(row["key"], row["value"]) for row in connection.execute(query, (f"{PERSONAL_PREFIX}*",))]
+        query = "SELECT key, value FROM memory WHERE key GLOB ? ORDER BY length(key), key"
+        return [(row["key"], row["value"]) for row in self._database.fetch(query, f"{PERSONAL_PREFIX}*")]
 
     def get(self, key: str) -> str | None:
-        with self._database.begin_read() as connection:
-            row = connection.execute("SELECT value FROM memory WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(row["value"])
+        found = self._database.fetch("SELECT value FROM memory WHERE key = ?", key)
+        return str(found[0]["value"]) if found else None
 
     def delete(self, key: str) -> bool:
         """Delete a value. Returns False if there is none under that key."""
-        with self._database.begin_write() as connection:
-            return connection.execute("DELETE FROM memory WHERE key = ?", (key,)).rowcount > 0
+        return self._database.write("DELETE FROM memory WHERE key = ?", key).rowcount > 0
 
     def list_keys(self) -> list[str]:
-        with self._database.begin_read() as connection:
-            return [row["key"] for row in connection.execute("SELECT key FROM memory ORDER BY key")]
+        return [row["key"] for row in self._database.fetch("SELECT key FROM memory ORDER BY key")]
 
     def add_todo(self, text: str) -> Todo:
         """Append a todo. Numbers are never reused."""
-        with self._database.begin_write() as connection:
-            values = (text, self.get_todo_owner())
-            number = connection.execute("INSERT INTO todos (text, session_id) VALUES (?, ?)", values).lastrowid
-        return Todo(id=str(number), text=text)
+        query = "INSERT INTO todos (text, session_id) VALUES (?, ?)"
+        return Todo(id=str(self._database.write(query, text, self.get_todo_owner()).lastrowid), text=text)
 
     def complete_todo(self, todo_id: str) -> bool:
         """Return False if there is no todo with that number."""
-        with self._database.begin_write() as connection:
-            values = (_parse_number(todo_id), self.get_todo_owner())
-            changed = connection.execute("UPDATE todos SET status = 'done' WHERE id = ? AND session_id = ?", values)
-            return changed.rowcount > 0
+        query = "UPDATE todos SET status = 'done' WHERE id = ? AND session_id = ?"
+        return self._database.write(query, _parse_number(todo_id), self.get_todo_owner()).rowcount > 0
 
     def remove_todo(self, todo_id: str) -> bool:
         """Return False if there is no todo with that number."""
-        with self._database.begin_write() as connection:
-            values = (_parse_number(todo_id), self.get_todo_owner())
-            return connection.execute("DELETE FROM todos WHERE id = ? AND session_id = ?", values).rowcount > 0
+        query = "DELETE FROM todos WHERE id = ? AND session_id = ?"
+        return self._database.write(query, _parse_number(todo_id), self.get_todo_owner()).rowcount > 0
 
     def list_todos(self) -> tuple[Todo, ...]:
         """List the todos in the order they were added."""
-        with self._database.begin_read() as connection:
-            query = "SELECT id, text, status FROM todos WHERE session_id = ? ORDER BY id"
-            rows = connection.execute(query, (self.get_todo_owner(),)).fetchall()
+        query = "SELECT id, text, status FROM todos WHERE session_id = ? ORDER BY id"
+        rows = self._database.fetch(query, self.get_todo_owner())
         return tuple(Todo(id=str(row["id"]), text=row["text"], status=row["status"]) for row in rows)
 
     def restore_todos(self, todos: Sequence[tuple[str, bool]]) -> None:

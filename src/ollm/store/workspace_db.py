@@ -50,28 +50,20 @@ class WorkspaceDatabase:
 
     def list_sessions(self) -> list[ChatSession]:
         """List all records, newest first."""
-        with self.database.begin_read() as connection:
-            order = "ORDER BY updated_at DESC, session_id"
-            rows = connection.execute(f"SELECT {SESSION_COLUMNS} FROM chat_sessions {order}")  # noqa: S608 - constants
-            return [make_session(row) for row in rows]
+        order = "ORDER BY updated_at DESC, session_id"
+        query = f"SELECT {SESSION_COLUMNS} FROM chat_sessions {order}"  # noqa: S608 - constants
+        return [*map(make_session, self.database.fetch(query))]
 
     def get_session(self, session_id: str) -> ChatSession | None:
-        with self.database.begin_read() as connection:
-            query = f"SELECT {SESSION_COLUMNS} FROM chat_sessions WHERE session_id = ?"  # noqa: S608
-            row = connection.execute(query, (session_id,)).fetchone()
-        return make_session(row) if row else None
+        query = f"SELECT {SESSION_COLUMNS} FROM chat_sessions WHERE session_id = ?"  # noqa: S608
+        return next(map(make_session, self.database.fetch(query, session_id)), None)
 
     def put_session(self, session: ChatSession) -> None:
-        with self.database.begin_write() as connection:
-            connection.execute(UPSERT, session_to_columns(session))
+        self.database.write(UPSERT, *session_to_columns(session))
 
     def set_status(self, session_id: str, status: SessionStatus, updated_at: int) -> bool:
-        with self.database.begin_write() as connection:
-            changed = connection.execute(
-                "UPDATE chat_sessions SET status = ?, updated_at = max(updated_at, ?) WHERE session_id = ?",
-                (status, updated_at, session_id),
-            )
-            return changed.rowcount > 0
+        query = "UPDATE chat_sessions SET status = ?, updated_at = max(updated_at, ?) WHERE session_id = ?"
+        return self.database.write(query, status, updated_at, session_id).rowcount > 0
 
     def add_episodes(self, episodes: Iterable[Episode]) -> None:
         with self.database.begin_write() as connection:
@@ -85,22 +77,17 @@ class WorkspaceDatabase:
 
     def list_episodes(self, session_id: str, newest: int = 200) -> list[Episode]:
         """List the newest episodes, oldest first."""
-        with self.database.begin_read() as connection:
-            rows = connection.execute(
-                "SELECT body FROM episodes WHERE session_id = ? ORDER BY number DESC LIMIT ?", (session_id, newest)
-            ).fetchall()
-        decoded = (decode_episode(row["body"]) for row in reversed(rows))
+        query = "SELECT body FROM episodes WHERE session_id = ? ORDER BY number DESC LIMIT ?"
+        decoded = (decode_episode(row["body"]) for row in reversed(self.database.fetch(query, session_id, newest)))
         return [episode for episode in decoded if episode]
 
     def save_context(self, session_id: str, body: bytes) -> None:
         """Save the active context at the end of a turn, so that a resume can send exactly that."""
-        with self.database.begin_write() as connection:
-            connection.execute("INSERT OR REPLACE INTO active_contexts VALUES (?, ?)", (session_id, body.decode()))
+        self.database.write("INSERT OR REPLACE INTO active_contexts VALUES (?, ?)", session_id, body.decode())
 
     def load_context(self, session_id: str) -> bytes | None:
-        with self.database.begin_read() as connection:
-            row = connection.execute("SELECT body FROM active_contexts WHERE session_id = ?", (session_id,)).fetchone()
-        return row["body"].encode() if row else None
+        found = self.database.fetch("SELECT body FROM active_contexts WHERE session_id = ?", session_id)
+        return found[0]["body"].encode() if found else None
 
     def erase(self, session_id: str) -> None:
         """Erase every trace of a session; SQLite overwrites deleted data."""
@@ -109,15 +96,13 @@ class WorkspaceDatabase:
                 connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
 
     def get_fact(self, name: str) -> str | None:
-        with self.database.begin_read() as connection:
-            row = connection.execute("SELECT value FROM identity WHERE name = ?", (name,)).fetchone()
-        return os.fsdecode(row["value"]) if row else None
+        found = self.database.fetch("SELECT value FROM identity WHERE name = ?", name)
+        return os.fsdecode(found[0]["value"]) if found else None
 
     def set_fact(self, name: str, value: str) -> None:
         """Store a fact. A path that is not UTF-8 is stored as bytes."""
         kept = value if value.isascii() or is_encodable(value) else os.fsencode(value)
-        with self.database.begin_write() as connection:
-            connection.execute("INSERT OR REPLACE INTO identity VALUES (?, ?)", (name, kept))
+        self.database.write("INSERT OR REPLACE INTO identity VALUES (?, ?)", name, kept)
 
     def get_or_create_id(self) -> str:
         """Return the workspace's own id, creating it on the first call."""
