@@ -189,7 +189,7 @@ class EditorClient:
         if error := message.get("error"):
             answer.set_exception(ClientRefusedError(f"The editor answered with an error: {error.get('message')}"))
         else:
-            answer.set_result(message.get("result"))  # JavaScript programs may omit a result of null
+            answer.set_result(message.get("result"))  # JavaScript programs may omit a result of null.
 
 
 async def call_handler(handle: Callable[..., Awaitable[JsonObject | None]], params: Any) -> JsonObject:

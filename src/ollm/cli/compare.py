@@ -94,7 +94,7 @@ def list_tasks(workspace: str | None, as_json: bool) -> None:
 def add(name: str | None, workspace: str | None, yes: bool, **options: Any) -> None:
     """Add a task: a request, the commit to start from, and a check. It is shown before it is written."""
     place = resolve_workspace(workspace)
-    load_tasks(place)  # a mistake in the file comes first
+    load_tasks(place)  # It reports a mistake in the file before anything runs.
     parse_limit(options["limit"])
     space, options["keep"] = CompareSpace(place), options["keep"] or KEPT_FILES
     session, commits, writer = (options.pop(key) for key in ("from_session", "from_commits", "rewrite"))
@@ -140,7 +140,12 @@ def write_tasks(process: ProcessScope, tasks: dict[str, CompareTask], *, yes: bo
     warn(f"added {format_count(len(tasks), 'task')}. Next: `ollm compare run --models A,B`.")
 
 
-FAULTS = {0: "passes at the start", 124: "does not end in time", 126: "cannot run", 127: "cannot run"}  # by exit code
+FAULTS = {
+    0: "passes at the start",
+    124: "does not end in time",
+    126: "cannot run",
+    127: "cannot run",
+}  # These are exit codes of shells.
 MAX_SHOWN_LINES = 8
 MAX_REWRITE_TOKENS = 800  # A model may think before it answers.
 REWRITE_ORDER = (
@@ -160,7 +165,9 @@ class CompareSpace:
         trees = self._manager.worktrees
         self.repository = TaskRepository(trees.here, trees.prefix, self.process.environment)
         self._hidden = [str(trees.here), str(trees.top), str(trees.directory)]
-        self._folder = trees.here.with_name(f".{trees.here.name}.compare")  # the same for all: the prompt names it
+        self._folder = trees.here.with_name(
+            f".{trees.here.name}.compare"
+        )  # The prompt names it, so all runs have the same.
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -126,7 +126,7 @@ class _TaskRuns:
             warn("running the checks at the start, where they must fail")
         for name in plan["tasks"] if not done else ():
             await self._space.require_failing_start(name, plan["tasks"][name], network=plan["network"])
-        in_background.set(True)  # chats come first
+        in_background.set(True)  # Chats of the user come first at the server.
         whole = list_runs(plan)
         left = [one for one in whole if one not in done]
         for count, (model, number, name) in enumerate(left):

@@ -45,10 +45,10 @@ MAX_DISK_ROWS = 8
 MAX_MOVED_NAMES = 5
 MAX_NEW = 3
 LABEL_CELLS = 10
-PROBE_BYTES = 4096  # a session of a few words
+PROBE_BYTES = 4096  # A session of a few words takes as much.
 RECOMMENDED_WINDOW_TOKENS = 8192
 NO_SERVERS = "no language server found; edited files are only parsed (docs/diagnostics.md lists the servers)"
-COPIED_ROWS = ("ollama", "llama.cpp")  # commands
+COPIED_ROWS = ("ollama", "llama.cpp")  # People copy these commands.
 TINY_MODEL = "embedded", "smollm2"
 TINY_MODEL_STEP = (
     "SmolLM2 135M is for trying ollm, not for work. Start a real model with one of the commands above, or"
@@ -216,7 +216,7 @@ async def _inspect_roles(process: ProcessScope) -> dict[str, str]:
             continue
         try:
             model = await process.model_chooser.choose(role=server)
-            with suppress(ModelError):  # it answers
+            with suppress(ModelError):  # An error of the model means that the server answers.
                 await model.provider.models()
             found[role] = f"{name_model(model.name)} at {model.provider.base_url}"
             await model.provider.close()
@@ -232,7 +232,7 @@ def _inspect_sandbox(process: ProcessScope) -> dict[str, Any]:
     moved = {
         str(folder): format_names(sorted(path.name for path in folder.iterdir()), MAX_MOVED_NAMES)
         for folder in sorted(folders)
-    }  # of files that earlier versions took out of a project
+    }
     found: dict[str, Any] = {
         "visible": (),
         "leftOut": (),
@@ -298,7 +298,7 @@ def _find_language_servers(process: ProcessScope, visible: Sequence[str]) -> dic
     scope = WorkspaceScope(process, process.workspace or Path.cwd())
     try:
         finder = scope.create_server_finder()
-    except OllmError:  # settings that cannot be used are reported already
+    except OllmError:  # Unusable settings are reported already.
         return {}
     found = {language.name: finder.find_server(language, scope.path) for language in finder.languages}
     return {
@@ -321,7 +321,7 @@ async def _find_answering_servers(process: ProcessScope) -> list[dict[str, Any]]
     """Find servers that answer at their default address, whether or not they are in use."""
     try:
         found = await process.providers.discover()
-    except OllmError:  # settings that cannot be used are reported already
+    except OllmError:  # Unusable settings are reported already.
         return []
     for server in found:
         await server.provider.close()

@@ -21,11 +21,11 @@ GPU_QUERY = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,nohead
 POWER_QUERY = ("nvidia-smi", "--query-gpu=index,power.draw", "--format=csv,noheader,nounits", "-l", "1")
 LOCAL_ADDRESS = r"://(?:localhost|127\.[\d.]+|\[::1\])(?:[:/]|$)"
 QUERY_TIMEOUT_SECONDS = 5
-MODEL_SIZES = ((22.0, "32b"), (12.0, "14b"), (7.0, "7b"), (3.5, "3b"), (0.0, "1.5b"))  # GB that each takes, with 16K
-UNIFIED_SHARE = 0.7  # of the memory that a GPU without its own may use
-PROCESSOR_SHARE = 0.6  # of the memory that a model may take beside everything else
+MODEL_SIZES = ((22.0, "32b"), (12.0, "14b"), (7.0, "7b"), (3.5, "3b"), (0.0, "1.5b"))  # Each needs so many GB with 16K.
+UNIFIED_SHARE = 0.7  # A GPU without memory of its own gets no more.
+PROCESSOR_SHARE = 0.6  # Other programs need the rest.
 MANY_CORES = 8
-PROCESSOR_GIGABYTES = (6.0, 11.0)  # a larger model writes slower than one reads, on few cores and on many
+PROCESSOR_GIGABYTES = (6.0, 11.0)  # A larger model writes slower than people read.
 WINDOW_TOKENS = 16_384
 
 

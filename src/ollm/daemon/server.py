@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from ollm.daemon.hub import DaemonSession
 
-OWN_PORTS = range(20_000, 30_000)  # systems take the ports of connections from above
+OWN_PORTS = range(20_000, 30_000)  # Systems take the ports of connections from above.
 ATTEMPTS, RETRY_SECONDS, WAIT_SECONDS = 20, 0.1, 2.0
 
 
@@ -125,7 +125,7 @@ def try_bind(found: socket.socket, port: int) -> bool:
 
 
 log = logging.getLogger(__name__)
-REFRESH_SECONDS = 30.0  # between two looks at the archive
+REFRESH_SECONDS = 30.0
 
 
 def watch_archive(environment: Mapping[str, str], pause: float = REFRESH_SECONDS) -> Callable[[], None]:
@@ -244,9 +244,9 @@ def get_peer_user(connection: socket.socket) -> int:
 
 
 MAX_DESCRIPTORS = 65_536
-RESERVED_DESCRIPTORS = 384  # for connections, tools and reading
-DESCRIPTORS_PER_SESSION = 6  # lease, lock, document, journal, database, model server
-THREAD_SWITCH_SECONDS = 0.001  # how long a thread that reads may keep the one that answers waiting
+RESERVED_DESCRIPTORS = 384  # Connections, tools and reading need them.
+DESCRIPTORS_PER_SESSION = 6  # A session opens lease, lock, document, journal, database and server.
+THREAD_SWITCH_SECONDS = 0.001  # A reading thread blocks the answering one no longer.
 
 
 class DaemonServer(uvicorn.Server):
@@ -270,7 +270,7 @@ def open_tls_socket(settings: DaemonSettings) -> tuple[socket.socket, ssl.SSLCon
     try:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         cert, key = Path(settings.tls.cert).expanduser(), Path(settings.tls.key).expanduser()
-        context.load_cert_chain(cert, key, password="")  # without it OpenSSL asks at the terminal
+        context.load_cert_chain(cert, key, password="")  # OpenSSL asks at the terminal without it.
         family, *_, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family), context
     except (OSError, OverflowError) as error:
@@ -377,7 +377,7 @@ async def serve_until_stopped(
     await server.startup(sockets=sockets)
     if tls:
         await server.add_socket(*tls)
-    if len(sockets) > 1:  # pages are expected
+    if len(sockets) > 1:  # A page will ask for it.
         loop.run_in_executor(None, prepare_rendering)
     await stop.wait()
     try:

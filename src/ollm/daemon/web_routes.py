@@ -79,7 +79,7 @@ HEADERS = {
 ALL_STYLES, STYLES = (
     "all.css",
     ("colours.css", "transcript.css", "compare.css", "app.css"),
-)  # One request instead of four.
+)  # One request is faster than four.
 CHECKED, KEPT = "no-cache", "private, max-age=31536000, immutable"
 
 

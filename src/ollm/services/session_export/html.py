@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-MAX_COLOURED_CHARS = 60_000  # longer code is shown in one colour
+MAX_COLOURED_CHARS = 60_000  # Colouring longer code takes seconds.
 
 
 def render_code_as_html(code: str, language: str) -> str:
@@ -51,7 +51,7 @@ def render_code_as_html(code: str, language: str) -> str:
     return str(highlight(code, lexer, HtmlFormatter(nowrap=True)))
 
 
-MAX_NESTING = 100  # what is deeper the parser leaves out
+MAX_NESTING = 100  # The parser leaves out deeper parts.
 TAGS = frozenset(
     "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul".split()  # noqa: SIM905 - a list of one line
 )
@@ -128,12 +128,12 @@ def _render_fence(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
     return f"<pre><code>{render_code_as_html(token.content, token.info)}</code></pre>\n"
 
 
-MAX_OPEN_CHARS = 2_000  # of an attachment or a failure; a longer one is folded
+MAX_OPEN_CHARS = 2_000  # Longer attachments and failures are folded.
 MAX_OPEN_LINES = 30
-MAX_OPEN_TYPED_CHARS = 20_000  # of what a person typed or pasted
-MAX_RENDERED_CHARS = 100_000  # of Markdown; a longer text is shown as it is
+MAX_OPEN_TYPED_CHARS = 20_000  # Longer pasted text is folded.
+MAX_RENDERED_CHARS = 100_000  # Rendering longer Markdown takes seconds.
 FindCall = Callable[[str], ToolCallRecord | None]
-_ATTACHED = re.compile(r"\n\n\[([^\n]{1,1000})\]\n")  # as a text beside a message begins
+_ATTACHED = re.compile(r"\n\n\[([^\n]{1,1000})\]\n")  # A text beside a message begins like this.
 _DIFF_CLASSES = {"+": "add", "-": "del"}
 
 
