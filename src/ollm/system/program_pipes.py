@@ -90,12 +90,11 @@ class RunningProgram:
 
     @property
     def stderr_tail(self) -> str:
-        """The last lines without those that are indented, such as the stack below an error."""
+        """The first and the last words without indented lines, such as the stack below an error."""
         lines = self.words.decode("utf-8", "replace").splitlines()
         told = [line for line in lines if line[:1].strip() and any(map(str.isalnum, line))] or lines
-        while len(told) > 1 and sum(len(line) + 1 for line in told) > MAX_TAIL_CHARS:
-            del told[0]
-        return flatten_text(" ".join(told))[:MAX_TAIL_CHARS]
+        text, half = flatten_text(" ".join(told)), MAX_TAIL_CHARS // 2
+        return text if len(text) <= 2 * half else f"{text[:half]} … {text[-half:]}"
 
     async def end(self) -> None:
         self.feed.close()

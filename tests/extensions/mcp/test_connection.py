@@ -91,6 +91,18 @@ async def test_a_refusal_to_begin_is_told_in_the_servers_words(
     assert "pydantic" not in done.out
 
 
+async def test_a_server_that_fails_is_told_with_the_first_and_the_last_words_of_its_errors(tmp_path: Path) -> None:
+    script = """import os, sys
+sys.exit(f"npm error code E404 at level {os.environ['npm_config_loglevel']}\\n" + "npm error 404\\n" * 50 + "npm: the end")
+"""
+    async with running(tmp_path, []) as runner:
+        configure(runner, mcpServers={"gone": {"command": sys.executable, "args": ["-c", script]}})
+        done = await runner.run("mcp", "test")
+
+    assert "last stderr: npm error code E404 at level error npm error" in done.out
+    assert "npm: the end." in done.out
+
+
 class ForgetfulHandler(Handler):
     """A server that knows the session it gave last, until it is started anew; it says so by the status alone."""
 

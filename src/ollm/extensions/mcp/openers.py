@@ -19,7 +19,8 @@ from ollm.system.processes import ProcessCommand, ProcessHost
 from ollm.system.program_pipes import RunningProgram, keep_program, start_configured
 from ollm.system.sandbox.sandbox import Sandbox
 
-STORED_FIRST = {"npm_config_prefer_offline": "true"}  # A downloaded server then starts without a network.
+# A downloaded server then starts without a network, and npm prints why one failed without notices around it.
+NPM_SETTINGS = {"npm_config_prefer_offline": "true", "npm_config_loglevel": "error"}
 
 
 def make_opener(
@@ -46,7 +47,7 @@ async def open_program(
     line: McpConnectionState,
 ) -> AsyncIterator[Any]:
     words = (server.command, *server.args)
-    command = ProcessCommand(argv=words, cwd=workspace / server.cwd, environment={**environment, **STORED_FIRST})
+    command = ProcessCommand(argv=words, cwd=workspace / server.cwd, environment={**environment, **NPM_SETTINGS})
     box, opened = sandbox if server.boxed else None, words if server.own else ()
     cache_id = _make_cache_id(server, words, workspace)
     if box and box.level != "none":
