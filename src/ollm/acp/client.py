@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("ollm.acp")
 READ_TIMEOUT_SECONDS = 5.0
 WRITE_TIMEOUT_SECONDS = 15.0
-QUIET_SECONDS = 60.0  # how long an editor that did not answer is not asked for other files
+QUIET_SECONDS = 60.0  # An editor that did not answer is not asked for other files for this long.
 
 
 class EditorBuffers:
@@ -26,11 +26,12 @@ class EditorBuffers:
 
     def __init__(self, editor: EditorClient) -> None:
         self._editor = editor
-        self.session_id = ""  # known when the session is open
+        self.session_id = ""
         self.report: Callable[[str], None] = log.warning
-        self._editor_files: set[Path] = set()  # what the editor holds: the disk may have another text
-        self._unread: set[Path] = set()  # what it was not asked for, or did not answer about
-        self._plain_ends: set[Path] = set()  # what it gives with plain line ends, whatever they are on disk
+        self._editor_files: set[Path] = set()  # The editor's text of these files may differ from the disk's.
+        self._unread: set[Path] = set()  # The editor was not asked about these files, or did not answer.
+        # The editor gives these files with plain line ends, whatever they are on disk.
+        self._plain_ends: set[Path] = set()
         self._quiet_until = 0.0
 
     @property
@@ -67,7 +68,8 @@ class EditorBuffers:
     async def write(self, path: Path, text: str) -> bool:
         if not self._editor.abilities.writes_files:
             return False
-        if path in self._unread:  # the editor would lose what it has: let it find the file changed on disk
+        # Writing through the editor would lose its text, so it finds the file changed on disk instead.
+        if path in self._unread:
             return self._refuse_write(path, "it does not answer")
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_SECONDS):

@@ -91,7 +91,7 @@ class PromptReader:
         self._boundary = boundary
         self._words: list[str] = []
         self._typed: list[str] = []
-        self._editor_names: set[str] = set()  # what the editor itself names
+        self._editor_names: set[str] = set()
         self._attachments: list[Attachment] = []
         self._saved: dict[int, str] = {}
 
@@ -139,7 +139,7 @@ class PromptReader:
 async def use_buffers(content: PromptContent, boundary: Boundary, editor: EditorBuffers) -> PromptContent:
     """Replace attached text by unsaved editor buffers. Files that the editor did not return become problems."""
     attachments, problems = list(content.attachments), list(content.problems)
-    told, editor.report = editor.report, problems.append  # no turn runs yet that could tell
+    told, editor.report = editor.report, problems.append  # No turn runs yet that could report a problem.
     try:
         for place, name in list(content.saved.items())[:MAX_ASKED_FILES]:
             text = await editor.read(boundary.check(name))

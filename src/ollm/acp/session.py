@@ -96,21 +96,22 @@ class EditorSession:
     ) -> None:
         self.conversation = conversation
         self.session_id = conversation.session_id or ""
-        self.reopen: OpenAgain | None = None  # opens the conversation again, as the files that are now trusted have it
+        # Opens the conversation again with the settings of files that are trusted now.
+        self.reopen: OpenAgain | None = None
         self.trust: WorkspaceTrust | None = None
-        self.buffers: EditorBuffers | None = None  # of an editor that offers its file system
-        self.remarks: tuple[str, ...] = ()  # what is said once, when the editor knows the session
+        self.buffers: EditorBuffers | None = None  # Set if the editor offers its file system.
+        self.remarks: tuple[str, ...] = ()  # Reported once, when the editor knows the session.
         self._editor = editor
         self._boundary = boundary
         self._stack = stack
         self._begin_views()
-        self._first: Status | None = None  # as it was opened, before anything was chosen
+        self._first: Status | None = None  # The status before anything was chosen.
         self._models: tuple[str, ...] = ()
         self._last_status: Status | None = None
-        self._work: asyncio.Task[object] | None = None  # the prompt that is worked on
+        self._work: asyncio.Task[object] | None = None
         self._turn_runs = False
         self._cancelled = self._stopping = False
-        self._asking: asyncio.Future[Any] | None = None  # what the editor is asked before a turn
+        self._asking: asyncio.Future[Any] | None = None  # A question to the editor before a turn.
         self._questions: dict[str, asyncio.Task[None]] = {}
 
     def _begin_views(self) -> None:

@@ -27,10 +27,10 @@ from ollm.extensions.mcp.settings import make_server_name, read_server
 from ollm.providers.base import decode_json
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-MAX_WAITING_BYTES = 1024 * 1024  # bytes that may wait to be written before whoever sends has to wait
-MAX_WAITING_MESSAGES = 64  # messages that may wait to be read by the agent
-CLOSED_CHECK_SECONDS = 0.5  # how often it is looked whether the output is still read, after the input has ended
-NOTIFICATIONS = ("session/cancel",)  # some editors send it as a request
+MAX_WAITING_BYTES = 1024 * 1024  # Senders wait while more bytes than this are not written.
+MAX_WAITING_MESSAGES = 64
+CLOSED_CHECK_SECONDS = 0.5  # Time between checks of the output after the input has ended.
+NOTIFICATIONS = ("session/cancel",)  # Some editors send it as a request.
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 
 
@@ -108,7 +108,7 @@ class StdioTransport:
                 self._idle.clear()
             return message
         self.ended.set()
-        self._drained.set()  # whoever waits for room goes on: nobody may be left to make it
+        self._drained.set()  # Waiting senders go on, because nobody may be left to make room.
         await self._wait_for_answers()
         return None
 
@@ -125,7 +125,7 @@ class StdioTransport:
     async def _wait_for_answers(self) -> None:
         while not self._idle.is_set() and not self._broken and not is_closed(self._target):
             try:
-                async with asyncio.timeout(CLOSED_CHECK_SECONDS):  # wait_for of Python 3.11 may lose a cancel
+                async with asyncio.timeout(CLOSED_CHECK_SECONDS):  # wait_for of Python 3.11 may lose a cancellation.
                     await self._idle.wait()
             except TimeoutError:
                 continue
@@ -139,7 +139,7 @@ class StdioTransport:
                 put(line)
             put(None)
         except RuntimeError:
-            return  # the loop has been closed: nobody is left to read it
+            return  # The loop is closed, so nobody reads it.
 
     def _write_all(self) -> None:
         while (line := self._outgoing.get()) is not None:
@@ -148,7 +148,7 @@ class StdioTransport:
             try:
                 self._loop.call_soon_threadsafe(self._count_written, len(line))
             except RuntimeError:
-                return  # the loop has been closed
+                return  # The loop is closed.
 
     def _write_line(self, line: bytes) -> None:
         rest = memoryview(line)

@@ -82,7 +82,7 @@ class ToolCallViews:
             return []
         try:
             places = spec.parse(arguments).tool.locations()
-        except ToolFailure:  # wrong arguments: the call's result says so
+        except ToolFailure:  # The call's result reports wrong arguments.
             return []
         line = arguments.get("startLine")
         return [self.make_location(place.target, line) for place in places if is_path(place.target)]
@@ -153,7 +153,7 @@ def make_valid(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-OUTPUT_INTERVAL_SECONDS = 0.3  # between two updates with the output of a command so far
+OUTPUT_INTERVAL_SECONDS = 0.3  # Time between two updates with the output of a running command.
 MAX_OUTPUT_CHARS = 8_000
 
 
@@ -174,7 +174,7 @@ class UpdateRenderer:
         self._output: dict[str, str] = {}
         self._shown_at: dict[str, float] = {}
         self._changes: dict[str, tuple[FileChange, ...]] = {}
-        self._calls_by_question: dict[str, str] = {}  # calls by the question about them
+        self._calls_by_question: dict[str, str] = {}
 
     def get_kind(self, call_id: str) -> str:
         return self._kinds.get(call_id, "other")

@@ -100,9 +100,9 @@ TOKEN = SecurityScheme(
 )
 ANY_ERRORS = (400, 401, 403, 500, 503)
 BODY_ERRORS = (413, 415)
-NAME_ERRORS = (404, 409)  # of what names a session, a folder or the like
-SAVE_ERRORS = (502, 507)  # of what changes a session
-NOT_SENT = {"service", "web", "request", "device"}  # parameters of handlers that no client gives
+NAME_ERRORS = (404, 409)  # Errors of requests that name a session or a folder.
+SAVE_ERRORS = (502, 507)  # Errors of requests that change a session.
+NOT_SENT = {"service", "web", "request", "device"}  # These parameters come from the server, not from the client.
 
 
 def find_handlers() -> list[HTTPRouteHandler]:

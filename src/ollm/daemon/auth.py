@@ -179,7 +179,7 @@ class Guard:
         async def pass_while_paired(*message: MutableMapping[str, Any]) -> T:
             require_paired()
             found = await pass_on(*message)
-            require_paired()  # it may be revoked while the rest of its request is on the way
+            require_paired()  # The device may be revoked while the rest of its request is on the way.
             return found
 
         return pass_while_paired if device else pass_on
@@ -204,7 +204,8 @@ class Guard:
         return make_problem(400, "The request gives its length twice.") if len(lengths) > 1 else None
 
     def _check_origin(self, scope: Scope, headers: dict[str, str], own: str | None) -> Problem | None:
-        paired = own and own == self._web.devices.public  # a page without a key is told so
+        # A page without a key reaches the application and is told to pair.
+        paired = own and own == self._web.devices.public
         trusted = headers.get("origin", "").lower() == own and (paired or self._is_page(scope, headers, own))
         foreign = "origin" in headers and not trusted
         if foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
@@ -233,7 +234,8 @@ class Guard:
             return None
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if (
-            own != self._web.devices.public  # other machines come with the key of a device alone
+            # Other machines need the key of a device; the token does not count for them.
+            own != self._web.devices.public
             and scheme.lower() == "bearer"
             and hmac.compare_digest(given.encode(), self._token.encode())
         ):
@@ -311,7 +313,7 @@ async def send_problem(send: Send, found: Problem) -> None:
     body = msgspec.json.encode(found)
     headers = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
     if found.status == 400:
-        headers.append((b"connection", b"close"))  # where the next request begins cannot be told
+        headers.append((b"connection", b"close"))  # It is unknown where the next request begins.
     if found.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": found.status, "headers": headers})

@@ -24,11 +24,11 @@ from ollm.domain.tools import (
 )
 from ollm.runtime.base import Attachment
 
-PATH_PATTERN = r"(/([^./\x00][^/\x00]*|\.[^./\x00][^/\x00]*|\.\.[^/\x00]+))+/?"  # absolute, without `.`, `..` and `//`
+PATH_PATTERN = r"(/([^./\x00][^/\x00]*|\.[^./\x00][^/\x00]*|\.\.[^/\x00]+))+/?"  # Absolute, without `.`, `..` and `//`.
 MAX_PATH_CHARS = 4096
-Text = Annotated[str, Meta(min_length=1)]  # as long as a request may be
+Text = Annotated[str, Meta(min_length=1)]  # Only the request's size limits its length.
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
-UUID_FORMAT, BASE64_FORMAT = {"format": "uuid"}, {"format": "byte"}  # as the API's document says it; checked later
+UUID_FORMAT, BASE64_FORMAT = {"format": "uuid"}, {"format": "byte"}
 NO_PATH_FORMAT = {"pattern": f"^({PATH_PATTERN})?$"}
 Place = Annotated[str, Meta(max_length=MAX_PATH_CHARS, extra_json_schema={"extra": {"pattern": f"^{PATH_PATTERN}$"}})]
 PlaceOrNone = Annotated[str, Meta(max_length=MAX_PATH_CHARS, extra_json_schema={"extra": NO_PATH_FORMAT})]
@@ -71,7 +71,7 @@ class SessionLine(Data, frozen=True):
     model: str
     status: str
     updated_at: int
-    parent: str | UnsetType = UNSET  # of a fork
+    parent: str | UnsetType = UNSET  # Set for a fork.
 
 
 class WorkspaceLine(Data, frozen=True):
@@ -432,7 +432,7 @@ class PolicyCheckBody(Data, frozen=True, forbid_unknown_fields=True):
 class RevokeBody(Data, frozen=True, forbid_unknown_fields=True):
     """The number and the text of a grant, as `GET /policy` lists it."""
 
-    number: Annotated[float, Meta(ge=1, multiple_of=1)]  # JSON has no integers: 2.0 is 2
+    number: Annotated[float, Meta(ge=1, multiple_of=1)]  # JSON has no integers, so 2.0 counts as 2.
     grant: Name
 
 
@@ -444,8 +444,8 @@ class BacktestBody(Data, frozen=True, forbid_unknown_fields=True):
 
 
 MAX_ATTACHMENT_BYTES = 10_000_000
-MAX_OUTPUT_BYTES = 200_000  # of a command's output, from its end
-MAX_WAITING_BYTES = 32_000_000  # bytes that wait in one session
+MAX_OUTPUT_BYTES = 200_000  # The end of a command's output is kept.
+MAX_WAITING_BYTES = 32_000_000  # Limit of all attachments that wait in one session.
 
 
 class TooLargeError(OllmError):

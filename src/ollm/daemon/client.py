@@ -91,8 +91,8 @@ async def initialise_workspace(client: DaemonClient, workspace: Path) -> InitRep
 
 
 MAX_RECONNECTS = 5
-TYPING_SECONDS = 1.0  # between two notes that somebody types
-PIECE_BYTES = 600_000  # bytes of an attachment in one request
+TYPING_SECONDS = 1.0  # Time between two notes that somebody types.
+PIECE_BYTES = 600_000  # A larger attachment is sent in several requests.
 
 
 class RemoteConversation:
@@ -108,7 +108,7 @@ class RemoteConversation:
         self._last = 0
         self._client_left = False
         self._told_typing = -TYPING_SECONDS
-        self._telling: asyncio.Task[None] | None = None  # held, or it may vanish half done
+        self._telling: asyncio.Task[None] | None = None  # A task without a reference may vanish before it is done.
 
     @property
     def session_id(self) -> str | None:
@@ -192,7 +192,7 @@ class RemoteConversation:
         except NotFoundError:
             body = {"workspacePath": self._workspace, "sessionId": self._id}
             await self._client.call("POST", "/sessions", body, type=OpenReply)
-            self._last = 0  # the daemon counts its events again
+            self._last = 0  # A restarted daemon counts its events from the start.
             await self.status()
 
     async def _stream_rest(self) -> AsyncIterator[Event]:

@@ -18,10 +18,10 @@ from ollm.domain.errors import DeniedError, NotFoundError, OllmError, UsageError
 
 CODE_SECONDS = 60
 DEVICE_SECONDS = 30 * 24 * 3600
-SEEN_SECONDS = 60  # how often the last use is noted
+SEEN_SECONDS = 60  # The last use is noted at most this often.
 MAX_WRONG_CODES, MAX_WRONG_CODES_PER_HOUR = 5, 20
 LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
-DEVICE_COOKIE = "__Host-ollm-device"  # browsers take this name over https alone, and send it to this host alone
+DEVICE_COOKIE = "__Host-ollm-device"  # Browsers accept and send a cookie of this name over https only.
 READING = {"GET", "HEAD", "OPTIONS", "/web/render", "/web/logout", "/policy/check", "/policy/backtest"}
 LOCAL_COMMANDS = (["approval"], ["trust"], ["export"], ["history", "export"])
 
@@ -46,7 +46,7 @@ class DeviceKeys:
         self.public = public
         self._clock, self._save = clock, save
         self._code, self._until, self._rights = "", 0.0, DeviceRights(name="")
-        self._tries = 0  # wrong codes until this one is void
+        self._tries = 0  # The code is void after this many wrong ones.
         self._wrong: deque[float] = deque([0.0] * MAX_WRONG_CODES_PER_HOUR, MAX_WRONG_CODES_PER_HOUR)
 
     def make_code(self, rights: DeviceRights) -> PairReply:

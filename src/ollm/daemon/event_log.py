@@ -82,7 +82,7 @@ class EventReader:
                 yield self._first
             while True:
                 try:
-                    async with asyncio.timeout(PING_SECONDS):  # wait_for of Python 3.11 may lose a cancel
+                    async with asyncio.timeout(PING_SECONDS):  # wait_for of Python 3.11 may lose a cancellation.
                         found = await self._queue.get()
                 except TimeoutError:
                     yield PING
@@ -100,12 +100,12 @@ class EventReader:
 class EventLog:
     """The events of one conversation, by their sequence numbers."""
 
-    prefix = b""  # of a number, as clients know it
+    prefix = b""  # Stands before each event number that clients see.
 
     def __init__(self) -> None:
         self.last = 0
         self._frames: deque[tuple[int, EventFrame]] = deque(maxlen=MAX_KEPT_EVENTS)
-        self._readers: WeakSet[EventReader] = WeakSet()  # one that nobody iterates over is gone at once
+        self._readers: WeakSet[EventReader] = WeakSet()  # A reader that nobody iterates over is gone at once.
         self._closed = False
 
     @property

@@ -118,16 +118,16 @@ class DaemonSession:
         self.workspace = workspace
         self.log = EventLog()
         self.attachments = PendingAttachments()
-        self.question_ids: set[str] = set()  # the questions there were, answered or not
+        self.question_ids: set[str] = set()  # All questions, also the answered ones.
         self.open_questions: dict[str, ConfirmationRequested] = {}
-        self.turn_notices: deque[Notice] = deque(maxlen=MAX_NOTICES)  # of the last turn
+        self.turn_notices: deque[Notice] = deque(maxlen=MAX_NOTICES)  # Notices of the last turn.
         self.speeds = TurnSpeeds()
         self.turn: asyncio.Task[Any] | None = None
-        self.shell: asyncio.Task[Any] | None = None  # the turn, if it is a command of the person
-        self._outputs: dict[str, ShellReply] = {}  # of such commands, by attachment
-        self.turn_after = 0  # number of the last event before the turn
-        self.turn_message = 0  # number of the message that began it
-        self._turn_over = True  # its last event was sent; what is left is saving
+        self.shell: asyncio.Task[Any] | None = None  # The running turn if it is a command of the user.
+        self._outputs: dict[str, ShellReply] = {}  # Outputs of the user's commands by attachment.
+        self.turn_after = 0
+        self.turn_message = 0
+        self._turn_over = True  # True once its last event is sent; saving may follow.
         self.last_used = time.monotonic()
         self._stack = stack
         self._stop = conversation.parts.stream.add_listener(self._record_event)
@@ -172,7 +172,7 @@ class DaemonSession:
             (record,) = await parts.dispatch.get().run_unrecorded("shell", {"command": command})
             ok, output = not record.error, record.result.llm_content if record.result else ""
         except asyncio.CancelledError:
-            pass  # by the person: the task ends here
+            pass  # The user cancelled it, and the task ends here.
         finally:
             parts.stream.emit(TurnFinished(reason="answered"))
         attachment = self.attachments.keep_output(command, output)
@@ -351,7 +351,7 @@ class Hub:
             if not held.idle:
                 held.last_used = time.monotonic()
             elif held.last_used <= limit:
-                with contextlib.suppress(OllmError):  # not saved: it stays open, and is tried again
+                with contextlib.suppress(OllmError):  # A session that cannot be saved stays open and is tried again.
                     await self.close(held.session_id)
                 held.last_used = time.monotonic()
         self._timer = None

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ollm.services.file_discovery.fuzzy import NameFinder
 
 T = TypeVar("T")
-FRESH_SECONDS = 3.0  # a list of files counts for that long
-ARCHIVE_PAUSE_SECONDS = 30.0  # without searches, after an archive did not answer
+FRESH_SECONDS = 3.0  # A list of files is reused for this long.
+ARCHIVE_PAUSE_SECONDS = 30.0  # The archive is not searched for this long after it did not answer.
 
 
 class BadPathError(OllmError):
@@ -64,11 +64,12 @@ class DaemonService:
         self.process = process
         self.hub = hub
         self._reading = ThreadPoolExecutor(2, "ollm-reading")
-        self._indexing = ThreadPoolExecutor(1, "ollm-indexing")  # the index takes one writer at a time
+        self._indexing = ThreadPoolExecutor(1, "ollm-indexing")  # The index takes one writer at a time.
         self.file_names = FileNames()
         self._archive_away_until = 0.0
         self._reported: set[str] = set()
-        self._pending_notices: dict[str, list[str]] = {}  # notices by workspace, until a session is open there
+        # Notices by workspace wait here until a session is open there.
+        self._pending_notices: dict[str, list[str]] = {}
 
     def make_process(self, workspace: Path | None = None) -> ProcessScope:
         """Read the current settings and files. Problems of the settings are reported once."""
@@ -245,7 +246,7 @@ def parse_workspace(path: str) -> Path:
         raise BadPathError(f"{path[:200]!r} is not an absolute path.", action="Send an absolute path of a directory.")
     try:
         there = Path(path).is_dir()
-    except (OSError, ValueError):  # a name no file can have
+    except (OSError, ValueError):  # No file can have this name.
         there = False
     if not there:
         raise NotFoundError(f"{path[:200]!r} is not a directory.", action="Send the path of an existing directory.")

@@ -61,7 +61,7 @@ def describe_mistake(text: str, file: Path) -> str:
     return f"line {line}, column {column}{'' if what.startswith('is ') else ':'} {what}"
 
 
-MAX_REQUESTS = 40  # of the newest, in the plot of what was reused
+MAX_REQUESTS = 40  # The plot of cache reuse shows the newest requests.
 MAX_CHECKPOINT_CHARS = 4_000
 
 

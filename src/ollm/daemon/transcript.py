@@ -13,7 +13,7 @@ from ollm.runtime.session import load_older_messages
 from ollm.services.session_export.html import render_markdown_as_html, render_message_as_html
 from ollm.system.terminal_text import escape_controls
 
-MAX_OUTPUT_CHARS = 20_000  # of one output on a page
+MAX_OUTPUT_CHARS = 20_000  # A longer output is cut on the page.
 ENDINGS = {
     "no-server": "No model server answered.",
     "model-error": "The model failed.",
@@ -53,7 +53,7 @@ def read_transcript(
     """At most `limit` messages with numbers between `after` and `before`, oldest first."""
     files = process.session_files
     older, loaded = load_older_messages(lambda page: files.read(session_id, page), before, limit)
-    older = [  # without an answer under way, which the events of its turn show
+    older = [  # The events of the turn show an answer under way.
         one for one in older if one.id <= loaded.last_number or not (loaded.partial and files.is_open(session_id))
     ]
     calls = {call.id: call for call in loaded.session.tool_calls}

@@ -140,7 +140,7 @@ async def create_ticket(web: WebAccess, request: Request[Any, Any, Any]) -> Link
 async def log_in(web: WebAccess, request: Request[Any, Any, Any], data: LoginBody) -> Response[LoginReply]:
     """Trade the ticket of a link for a cookie and the page's own token."""
     port = get_request_port(request)
-    if not belongs_to_user(request.scope):  # the link is in the process list while a browser starts
+    if not belongs_to_user(request.scope):  # The process list shows the link while a browser starts.
         raise DeniedError("This link is for the user who made it.", action="Run `ollm web` as yourself.")
     secret, token = web.log_in(data.ticket, port)
     cookie = Cookie(
@@ -157,7 +157,7 @@ async def log_in(web: WebAccess, request: Request[Any, Any, Any], data: LoginBod
 @post("/web/logout", status_code=200)
 async def log_out(web: WebAccess, request: Request[Any, Any, Any], device: Device | None) -> Response[Accepted]:
     """End the login of the page that asks, or the pairing of its device."""
-    if device:  # after the answer, because a revoked device gets none
+    if device:  # A revoked device gets no answer, so it is revoked afterwards.
         return Response(Accepted(accepted=True), background=BackgroundTask(web.devices.revoke, device.name))
     web.log_out(get_request_port(request), dict(request.headers))
     return Response(Accepted(accepted=True))
