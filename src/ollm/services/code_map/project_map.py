@@ -108,7 +108,7 @@ def _render_definitions(
         elif left < max_tokens // 20:
             break
     lines = [line for place in sorted(shown) for line in _render_file(f"{prefix}{ranked[place][0].path}", shown[place])]
-    return _cut_to_budget(lines, max_tokens, count)
+    return "\n".join(lines)
 
 
 def _render_file(path: str, definitions: Sequence[CodeDefinition]) -> list[str]:
@@ -123,11 +123,3 @@ def _render_line(found: CodeDefinition) -> str:
     if len(signature) > MAX_MAP_SIGNATURE_CHARS:
         signature = f"{signature[: MAX_MAP_SIGNATURE_CHARS - 1]}…"
     return f"  {found.line} {replace_unprintable(signature)}"
-
-
-def _cut_to_budget(lines: list[str], max_tokens: int, count: CountTokens) -> str:
-    text = "\n".join(lines)
-    while lines and count(text) > max_tokens:
-        lines = lines[: len(lines) * 9 // 10]
-        text = "\n".join(lines)
-    return text
