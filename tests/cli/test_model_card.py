@@ -348,25 +348,22 @@ async def test_a_real_llama_cpp_shows_its_template(tmp_path: Path, llama_server:
     assert "--chat-template-file" in trials["earlier calls"]["remedy"]
 
 
-def heat(request: Request) -> Answer:
-    """A model that calls and thinks, with a server that honours temperature and seed, but not top_k."""
+def think(request: Request) -> Answer:
+    """A model that calls and thinks."""
     body = request.body
-    heated = f"{body.get('temperature')} {body.get('seed')}" if body.get("temperature") else "cold"
     thinks = body.get("chat_template_kwargs", {}).get("enable_thinking", True)
     if body.get("tools") and "alpha.txt" in body["messages"][-1]["content"]:
         return Answer(calls=[("read_file", {"path": "alpha.txt"})])
-    return Answer(text=f"words {heated}", thinking="Hm." if thinks else "", prompt_tokens=900)
+    return Answer(text="some words", thinking="Hm." if thinks else "", prompt_tokens=900)
 
 
-async def test_the_probe_measures_thinking_and_sampling(tmp_path: Path) -> None:
-    async with running(tmp_path, heat, kind="vllm") as runner:
+async def test_the_probe_measures_thinking(tmp_path: Path) -> None:
+    async with running(tmp_path, think, kind="vllm") as runner:
         done = await runner.run("models", "probe", "--json")
         shown = await runner.run("models", "card", "scripted")
 
     facts = json.loads(done.out)["facts"]
     assert (facts["thinking"], facts["thinkingOff"], facts["server"]) == ("separate", True, "vllm")
-    assert facts["sampling"] == ["temperature", "seed"]
-    assert "settings with an effect: temperature, seed" in shown.out
     assert "`thinking: off` stops it" in shown.out
 
 
@@ -381,7 +378,7 @@ async def make_card(tmp_path: Path, script: Callable[[Request], Answer], kind: s
 
 @pytest.mark.parametrize(("kind", "thinking"), [("vllm", "separate"), ("sglang", None)])
 async def test_a_card_is_used_until_the_model_is_measured_here(tmp_path: Path, kind: str, thinking: str | None) -> None:
-    card = await make_card(tmp_path, heat, "vllm")
+    card = await make_card(tmp_path, think, "vllm")
     (tmp_path / "card.json").write_text(json.dumps(card))
     async with running(tmp_path, Template(), kind=kind) as runner:
         done = await runner.run("models", "import", str(tmp_path / "card.json"))
@@ -431,7 +428,12 @@ async def test_a_card_that_is_no_card_is_refused_whole(tmp_path: Path) -> None:
 
 
 async def test_a_card_does_not_replace_what_the_doctor_found_here(tmp_path: Path) -> None:
-    former = {"callForm": "constrained", "verbatimEdits": True, "bindsAnswers": False}  # as an earlier version wrote it
+    former = {
+        "callForm": "constrained",
+        "verbatimEdits": True,
+        "bindsAnswers": False,
+        "sampling": ["seed"],
+    }  # as an earlier version wrote it
     facts = {**former, "server": "sglang", "systemForm": "system"}
     (tmp_path / "card.json").write_text(json.dumps({**GOOD, "facts": facts}))
     async with running(tmp_path, Template("system"), kind="sglang") as runner:

@@ -103,7 +103,6 @@ def describe_card(facts: ModelFacts) -> Iterator[tuple[str, str]]:
 
 
 def _describe_facts(facts: ModelFacts) -> dict[str, str]:
-    sampling = "unknown" if facts.sampling is None else ", ".join(facts.sampling) or "none"
     window = facts.served_window or facts.window
     cache = {None: "unknown", True: "prompts are reused", False: "every prompt is read anew"}
     return {
@@ -111,7 +110,6 @@ def _describe_facts(facts: ModelFacts) -> dict[str, str]:
         "calls": describe_calls(facts),
         "tools": describe_tools(facts),
         "thinking": describe_thinking(facts),
-        "sampling": f"settings with an effect: {sampling}",
         "speed": describe_speed(facts),
         "counting": f"{facts.token_factor:.2f} × the estimate" if facts.token_samples else "unknown",
         "window": f"{window:,} tokens" if window else "as the server says",

@@ -17,7 +17,6 @@ ALL_WRITTEN_FORMS: tuple[WrittenForm, ...] = get_args(WrittenForm)
 SystemForm = Literal["system", "user"]
 ThinkingForm = Literal["none", "separate", "tagged", "opened"]  # in the answer: with both tags, or only the last
 ShownThinking = Literal["none", "turn", "session"]  # of the thinking sent back, what the template shows the model
-SamplingField = Literal["temperature", "topK", "seed"]
 ServerKind = Literal["llama.cpp", "vllm", "sglang", "lm-studio", "tabbyapi", "ollama", "embedded", "other"]
 Stamp = Annotated[str, Meta(max_length=40, pattern=r"^[\dT:.Z+-]*$")]  # ISO 8601
 Fault = Literal["system", "users", "results", "calls", "tools", "parser", "window", "thinking", "prefix"]
@@ -71,7 +70,6 @@ class ModelFacts(Data, frozen=True):
     shown_thinking: ShownThinking | None = None
     server_mark: str | None = None  # of the chat template, file, build and window of the server that was looked at
     thinking_off: bool | None = None  # True if `thinking: off` stops it
-    sampling: tuple[SamplingField, ...] | None = None  # the fields that have an effect
     reuses_prefix: bool | None = None
     faults: tuple[Fault, ...] = ()  # of its server and template
     imported: Stamp | None = None  # when a card of someone else was taken over; None once it is measured here
@@ -136,7 +134,7 @@ class ModelFacts(Data, frozen=True):
         )
 
 
-FORMER_FIELDS = frozenset({"bindsAnswers", "verbatimEdits"})  # Earlier versions wrote them.
+FORMER_FIELDS = frozenset({"bindsAnswers", "sampling", "verbatimEdits"})  # Earlier versions wrote them.
 
 
 def convert_facts(fields: Mapping[str, Any]) -> ModelFacts:
@@ -147,7 +145,7 @@ def convert_facts(fields: Mapping[str, Any]) -> ModelFacts:
 
 # What a card of someone else tells about the model, and about its template on the same kind of server.
 MODEL_FIELDS = ("call_form", "written_form", "max_tools")
-TEMPLATE_FIELDS = ("result_form", "system_form", "thinking", "thinking_off", "sampling")
+TEMPLATE_FIELDS = ("result_form", "system_form", "thinking", "thinking_off")
 # What every answer or start measures anew.
 MEASURED_FIELDS = (
     "token_factor",
@@ -164,7 +162,6 @@ CARD_FIELDS = {
     "calls": ("call_form", "written_form", "result_form"),
     "tools": ("takes_tools", "max_tools"),
     "thinking": ("thinking", "takes_thinking", "shown_thinking", "thinking_off"),
-    "sampling": ("sampling",),
     "speed": ("prefill_per_second", "decode_per_second"),
     "counting": ("token_factor", "token_samples"),
     "window": ("served_window", "said_window", "window"),

@@ -63,7 +63,7 @@ def outcome(card: ModelCard) -> dict[str, tuple[bool, str]]:
 async def test_a_model_that_calls_natively_passes_every_trial_and_each_is_told() -> None:
     card, told = await probe(good)
 
-    names = ["speed", "thinking", "calls", "tools", "window", "sampling", "forms"]
+    names = ["speed", "thinking", "calls", "tools", "window", "forms"]
     assert [trial.name for trial in told if trial.name in names] == names
     assert list(card.trials) == told
     found = outcome(card)

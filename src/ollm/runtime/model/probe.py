@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from ollm.config.settings import ModelSettings
 from ollm.domain.clock import monotonic
-from ollm.domain.errors import ModelError, PromptTooLongError
+from ollm.domain.errors import PromptTooLongError
 from ollm.domain.messages import PromptMessage
-from ollm.domain.model_facts import CallForm, Fault, ModelFacts, SamplingField, ThinkingForm
+from ollm.domain.model_facts import CallForm, Fault, ModelFacts, ThinkingForm
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, FinishPiece, Provider, TextPiece, ThinkingPiece
@@ -50,7 +50,6 @@ SPEED_SENTENCE = "The quick brown fox jumps over the lazy dog while seven wizard
 MAX_SPEED_ANSWER_TOKENS = 24
 MAX_THINKING_TOKENS = 64
 MAX_THOUGHT_TOKENS = 1024
-MAX_SAMPLE_TOKENS = 12
 MAX_REFUSAL_CHARACTERS = 200
 MIN_REUSED_SHARE = 0.5
 UNKNOWN = "could not be told"
@@ -138,7 +137,6 @@ class Probe:
             "calls": self._try_call_form,
             "tools": self._try_tool_count,
             "window": self._try_window,
-            "sampling": self._try_sampling,
             "forms": self._try_forms,
         }
         return await self._run_trials(facts, trials)
@@ -232,29 +230,6 @@ class Probe:
         request = replace(self._request, messages=messages, max_tokens=1, temperature=0)
         pieces = await collect_pieces(self._provider.stream(request))
         return next((piece for piece in pieces if isinstance(piece, FinishPiece)), FinishPiece(counts_reuse=False))
-
-    async def _try_sampling(self, facts: ModelFacts) -> Finding:
-        """Find which sampling settings have an effect: heat changes an answer, a seed and a single choice fix it."""
-        asked = PromptMessage(role="user", content="Write ten random words.")
-
-        async def write(**settings: Any) -> str:
-            request = replace(self._request, messages=(asked,), settings=ModelSettings(**settings))
-            return join_text(await collect_pieces(self._server.stream(replace(request, max_tokens=MAX_SAMPLE_TOKENS))))
-
-        try:
-            cold, hot, again = await write(temperature=0), *[await write(temperature=2, seed=7) for _ in range(2)]
-            other, narrow = await write(temperature=2, seed=8), await write(temperature=2, seed=9, top_k=1)
-        except ModelError as error:
-            return facts, None, f"{UNKNOWN}: {error.message}"
-        heats = cold not in (hot, other)
-        found: dict[SamplingField, bool] = {
-            "temperature": heats,
-            "topK": heats and narrow == cold,
-            "seed": heats and hot == again != other,
-        }
-        works = tuple(name for name, has_effect in found.items() if has_effect)
-        told = ", ".join(f"{name} {'works' if name in works else 'has no effect'}" for name in found)
-        return replace(facts, sampling=works), heats, told if heats else "temperature has no effect"
 
     async def _try_parser(self, facts: ModelFacts) -> Finding:
         """Check that the server recognizes a call, without learning from a model that makes none."""
