@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from ollm.app.conversation import create_process, open_conversation
+from ollm.domain.errors import TurnFailedError
 from ollm.domain.events import Notice
 from ollm.runtime.base import ConversationOptions
 from ollm.runtime.conversation import LocalConversation
@@ -40,6 +41,7 @@ class SlotServer(ScriptedServer):
         self.slot_window = self.window
         self.read: list[int] = []  # tokens of each request that were not in the slot
         self.away = 0  # how many requests for pages find it loading
+        self.fails = False
         self.restart()
 
     def restart(self) -> None:
@@ -53,8 +55,8 @@ class SlotServer(ScriptedServer):
         return self.greeting + "".join(f" <{each['role']}> {each['content']}" for each in messages)
 
     def answer(self, request: Request) -> Answer:
-        if self.away:
-            return Answer(status=503, body={"error": {"message": "Loading model", "code": 503}})
+        if self.away or self.fails:
+            return Answer(status=500 if self.fails else 503, body={"error": {"message": "Loading model", "code": 503}})
         tokens = self.tokenize(self.render(request.body["messages"]))
         same = next((at for at, pair in enumerate(zip(self.held, tokens, strict=False)) if pair[0] != pair[1]), None)
         self.read.append(len(tokens) - (min(len(self.held), len(tokens)) if same is None else same))
@@ -64,8 +66,8 @@ class SlotServer(ScriptedServer):
     def page(self, request: Request) -> tuple[int, Any]:
         path, _, action = request.path.partition("?action=")
         self.away = max(0, self.away - 1)
-        if self.away:
-            return 503, {"error": {"message": "Loading model", "code": 503}}
+        if self.away or self.fails:
+            return 500 if self.fails else 503, {"error": {"message": "Loading model", "code": 503}}
         match path:
             case "/props":
                 known = {"build_info": self.build, "model_path": "/models/m.gguf"}
@@ -214,6 +216,22 @@ async def test_a_server_restarted_during_a_chat_gets_the_session_back(
         server.restart()
         server.away = away
         await conversation.ask("And then?")
+
+    assert len(server.restores) == 1
+    assert server.read[-1] < server.read[0] // 10
+
+
+async def test_a_session_that_could_not_be_restored_is_restored_with_the_next_message(
+    place: Place, server: SlotServer
+) -> None:
+    session = await place.talk(NOTES)
+    server.restart()
+    async with place.chat(session) as conversation:
+        server.fails = True
+        with pytest.raises(TurnFailedError):
+            await conversation.ask("And now?")
+        server.fails = False
+        await conversation.ask("And now?")
 
     assert len(server.restores) == 1
     assert server.read[-1] < server.read[0] // 10

@@ -66,7 +66,7 @@ class ServerMemory(TurnObserver):
             await look()
         if set_before_retry := getattr(model.provider, "set_before_retry", None):
             set_before_retry(look)  # a server that is away now may come back without the session
-        self._asked, self._model = True, model
+        self._asked = True
 
     async def _look(self, last_task: int) -> None:
         with suppress(OllmError, OSError):  # the request itself reports a missing server
@@ -78,6 +78,8 @@ class ServerMemory(TurnObserver):
         self._check_reuse()
         with suppress(OllmError, OSError):
             await self._note_slot(report.session_id)
+        if report.reason == "answered":
+            self._model = self._parts.state.model
         if self._keeps:
             self._idle = asyncio.create_task(self._save_when_idle(), name="save server memory")
 
