@@ -52,14 +52,10 @@ def render_file(comparison: Comparison, open_session: OpenSession) -> Iterator[s
     def link(run: CompareRun) -> str:
         return f' href="#{sections[run["sessionId"]][0]}"' if run["sessionId"] in sections else ""
 
-    yield render_page_head(escape(_name(comparison)), COMPARISON_STYLE)
-    yield f'<main id="compared">\n{render_comparison(comparison, link)}'
+    yield render_page_head("Models compared", COMPARISON_STYLE)
+    yield f'<main id="compared">\n<h1>Models compared</h1>\n{render_comparison(comparison, link)}'
     yield from (escape_controls(text) for _, text in sections.values())
     yield "</main>\n</body>\n</html>\n"
-
-
-def _name(comparison: Comparison) -> str:
-    return f"Models compared: {comparison[0]['about'].get('project', '')}".removesuffix(": ")
 
 
 def _render_run(anchor: str, run: CompareRun, source: ExportSource) -> Iterator[str]:
@@ -106,7 +102,7 @@ def render_comparison(comparison: Comparison, link: Callable[[CompareRun], str])
         for task, one in plan["tasks"].items()
     )
     parts = {
-        "name": escape(_name(comparison)),
+        "name": escape(plan["about"].get("project", "")) or "A project",
         "verdict": escape("\n".join(map(describe_difference, found["differences"]))),
         "left": f"{format_count(left, 'run')} missing: the same command runs them." if left else "",
         "facts": "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items()),

@@ -57,6 +57,7 @@ async def test_each_task_runs_with_each_model_and_the_table_says_who_passed(tmp_
     assert [one.code for one in written] == [0, 2, 0]
     assert "No difference between big and small" in page
     assert "the check fails" in page
+    assert "<h2>project</h2>" in page
     assert "<script" not in page
     assert set(re.findall(r'(?:src|href)="(.)', page)) == {"#"}
     assert json.loads(listed.out) == []
