@@ -329,17 +329,13 @@ def translate_errors(path: Path) -> Iterator[None]:
             raise BusyError(f"{path} is locked by another process.", action="Try again later.") from error
         if not path.exists():
             raise StorageError(f"{path} is gone: its folder was moved or deleted.") from error
-        raise StorageError(f"{path}: {error}.", action=suggest_fix(error)) from error
+        damaged, other = (
+            "The file is damaged; move it away and it will be rebuilt.",
+            "Check the disk space and the file's permissions.",
+        )
+        raise StorageError(f"{path}: {error}.", action=damaged if is_damage(error) else other) from error
     except OSError as error:
         raise StorageError(f"Cannot use {path}: {error.strerror}.") from error
-
-
-def suggest_fix(error: sqlite3.Error) -> str:
-    import sqlite3
-
-    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-        return "The file is damaged; move it away and it will be rebuilt."
-    return "Check the disk space and the file's permissions."
 
 
 def rewrite_cells(path: Path, replace: Callable[[bytes], tuple[bytes, int]], *, dry_run: bool) -> int | None:

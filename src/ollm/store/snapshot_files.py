@@ -26,6 +26,14 @@ INDEX, MAP = "snapshots-index.json", "snapshot-map.json"
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"
 
 
+_LATER_FIELDS: tuple[tuple[str, Any, Any], ...] = (  # which older forms lack
+    ("goalStack", GoalStack, None),
+    ("reasoningStorage", ReasoningStorage, None),
+    ("checkpoints", tuple[Checkpoint, ...], []),
+    ("archivedUserMessages", tuple[dict[str, Any], ...], []),
+)
+
+
 class SnapshotFiles:
     """All snapshots under one directory, `~/.ollm/context-snapshots`."""
 
@@ -106,19 +114,16 @@ class SnapshotFiles:
 
     def _rebuild_index(self, session_id: str, ids: set[str]) -> list[SnapshotSummary]:
         """Rebuild the index from the files. A broken one is listed as such, so that it can be deleted."""
-        entries: list[tuple[str, int, SnapshotSummary]] = []
-        for snapshot_id in ids:
-            path = self._get_path(session_id, snapshot_id)
+        found: list[SnapshotSummary] = []
+        for snapshot_id in sorted(ids):
             try:
-                summary = make_summary(_read_snapshot(path, session_id))
-                written = path.stat().st_mtime_ns
-            except (StorageError, NotFoundError, OSError) as error:
-                summary = SnapshotSummary(
+                found.append(make_summary(_read_snapshot(self._get_path(session_id, snapshot_id), session_id)))
+            except (StorageError, NotFoundError) as error:
+                unusable = SnapshotSummary(
                     id=snapshot_id, session_id=session_id, timestamp="", token_count=0, summary=f"unusable: {error}"
                 )
-                written = 0
-            entries.append((summary.timestamp, written, summary))
-        found = [summary for _, _, summary in sorted(entries, key=lambda entry: entry[:2])]
+                found.append(unusable)
+        found.sort(key=lambda entry: entry.timestamp)
         if found:
             with contextlib.suppress(OSError):  # a list can be read without being written
                 self._write_index(session_id, found)
@@ -180,12 +185,8 @@ def _convert_snapshot(document: dict[str, Any], path: Path) -> ContextSnapshot:
     metadata = filled.get("metadata") if isinstance(filled.get("metadata"), dict) else {}
     usual = {"model": "", "contextSize": 0, "compressionRatio": 1.0, "totalUserMessages": len(filled["userMessages"])}
     filled["metadata"] = _keep_if_valid(usual | dict(metadata or {}), SnapshotMetadata, usual)
-    filled["goalStack"] = _keep_if_valid(filled.get("goalStack"), GoalStack, None)
-    filled["reasoningStorage"] = _keep_if_valid(filled.get("reasoningStorage"), ReasoningStorage, None)
-    filled["checkpoints"] = _keep_if_valid(filled.get("checkpoints", []), tuple[Checkpoint, ...], [])
-    filled["archivedUserMessages"] = _keep_if_valid(
-        filled.get("archivedUserMessages", []), tuple[dict[str, Any], ...], []
-    )
+    for name, kind, otherwise in _LATER_FIELDS:
+        filled[name] = _keep_if_valid(filled.get(name, otherwise), kind, otherwise)
     try:
         return msgspec.convert(filled, ContextSnapshot)
     except msgspec.ValidationError as error:
