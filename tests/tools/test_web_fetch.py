@@ -171,7 +171,7 @@ async def test_a_name_for_loopback_is_refused_after_dns(drive: Fetcher, server: 
         ("Grüße".encode(), "text/plain; charset=no-such", "Grüße"),
         (b"hello", "text/plain; charset=zip", "hello"),
         ('<html><head><meta charset="iso-8859-1"></head><body>Grüße</body>'.encode("iso-8859-1"), "text/html", "Grüße"),
-        (b'{"b":1,"a":[]}', "application/json", '{\n  "b": 1,\n  "a": []\n}'),
+        (b'{"b":1,"a":[]}', "application/json", '{"b":1,"a":[]}'),
         (b"{broken", "application/json", "{broken"),
         (b"<html><body><p>sniffed</p></body></html>", "", "sniffed"),
         (b"plain \x1b[31mred\x1b[0m", "text/plain", "plain red"),

@@ -89,8 +89,7 @@ async def extract_text(answer: WebResponse, selector: str | None, environment: M
     if not _TEXT.match(media) and detect_encoding(answer.body) is None:
         what = media or describe_kind(answer.body)
         raise ToolFailure("BinaryFile", f"{answer.url} is not text: it is {what} of {len(answer.body):,} bytes.")
-    text = decode_body(answer)
-    return _format_json(text) if media.endswith("json") else text
+    return decode_body(answer)
 
 
 def decode_body(answer: WebResponse) -> str:
@@ -114,13 +113,6 @@ def _is_page(body: bytes, media: str) -> bool:
         return True
     start = body[:1024].lstrip().lower()
     return media in ("", "application/octet-stream") and start.startswith((b"<!doctype html", b"<html"))
-
-
-def _format_json(text: str) -> str:
-    try:
-        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-    except (ValueError, RecursionError):
-        return text
 
 
 async def _convert_in_child(

@@ -134,8 +134,6 @@ async def _follow_redirects(url: str, settings: WebFetchSettings, sent: _WebRequ
 
 
 async def _send_request(target: WebTarget, settings: WebFetchSettings, sent: _WebRequest) -> WebResponse:
-    if literal := target.literal_address:
-        refuse_private(target, [literal], settings.allow_private)
     backend = CheckedConnections(target, settings.allow_private)
     headers = {"User-Agent": "ollm", "Accept-Encoding": "gzip", "Accept": "*/*", **sent.headers}
     secure = httpcore2.default_ssl_context() if target.scheme == "https" else None
