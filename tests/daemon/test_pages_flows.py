@@ -52,6 +52,33 @@ async def wait_until(check: Callable[[], Awaitable[Any]]) -> None:
     raise AssertionError("it did not come to that")
 
 
+async def see_comparison(found: Daemon, visitor: Visitor) -> None:
+    """A comparison shows who passed, names stay words, and a cell opens the session of its run."""
+    page, session = visitor.page, visitor.page.url.rpartition("/")[2]
+    task = {"start": "1", "request": HARM, "check": HARM}
+    about = {"started": "2026-01-01T00:00:00.000Z", "hardware": HARM, "version": "1", "project": HARM}
+    plan = {"tasks": {HARM: task}, "models": [HARM], "times": 1, "settings": {}, "limit": "", "network": False}
+    run = {
+        "model": HARM,
+        "number": 1,
+        "task": HARM,
+        "sessionId": session,
+        "passed": True,
+        "reason": HARM,
+        "dropped": [],
+    }
+    lines = (plan | {"about": about}, run | {"figures": {"seconds": 3.0}, "server": {"server": HARM}})
+    (found.home / "compare").mkdir()
+    (found.home / "compare/1.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    await page.click("a[data-page=compare]")
+    await page.wait_for_selector(".compared .chart circle")
+    assert HARM[:30] in await page.inner_text(".compared")
+    assert await page.evaluate("window.harm === undefined")
+    await page.click("text=✓ 3 s")
+    await page.wait_for_selector("ollm-session ollm-messages")
+    assert session in page.url
+
+
 async def attach_files(found: Daemon, visitor: Visitor) -> None:
     """A picture and a text go with a message; what is neither is refused by name, and files alone are not sent."""
     page, folder = visitor.page, found.directory
@@ -121,6 +148,7 @@ async def test_files_are_attached_turns_stopped_and_questions_answered_on_a_phon
     script = ["A dot.", *stops, Answer(calls=[("shell", {"command": LONG_COMMAND})]), "It ran."]
     async with daemon(tmp_path, script) as found, chromium() as browser, visit(browser, found) as visitor:
         await visitor.open_session(await found.open())
+        await see_comparison(found, visitor)
         await attach_files(found, visitor)
         await stop_turns(visitor)
         await answer_on_a_phone(found, visitor)
