@@ -97,7 +97,7 @@ def describe_card(facts: ModelFacts) -> Iterator[tuple[str, str]]:
     source = f"imported {facts.imported}, not measured here" if facts.imported else "learnt while it was used"
     yield "measured", facts.probed or source
     for name, text in _describe_facts(facts).items():
-        learnt = [facts.learnt[field] for field in CARD_FIELDS[name] if field in facts.learnt]
+        learnt = [facts.learnt[field] for field in CARD_FIELDS[name] if field in facts.learnt.keys() - {"server_mark"}]
         newest = max(learnt, key=lambda found: found.at, default=None)
         yield name, f"{text} ({SOURCES[newest.source]}, {format_age(newest.at)})" if newest else text
 

@@ -36,7 +36,7 @@ def _rank_entry(name: str, model: str) -> int:
     if name == DEFAULT_ENTRY:
         return 1
     if is_called(model, name):
-        return 3
+        return 3 + (name == model)  # The full name is the closest.
     return 2 if fnmatchcase(name_model(model), name) or fnmatchcase(model, name) else 0
 
 

@@ -17,6 +17,7 @@ from ollm.domain.errors import (
 )
 from ollm.domain.lazy import compile_late
 from ollm.domain.text import suggest_names
+from ollm.providers.base import name_models
 from ollm.system.http import FullResponse
 from ollm.system.terminal_text import flatten_text
 
@@ -158,6 +159,7 @@ def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> Unkn
             f"The server at {url} lists the model {model!r}, but says that it is not there.",
             action="Load it on that server, or choose another model.",
         )
+    names = name_models(names)
     near = suggest_names(model, names)
     hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(names[:5])}."
     return UnknownModelError(f"{url} has no model {model!r}.", action=f"{hint} List all with `ollm models list`.")
