@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from itertools import cycle
 from pathlib import Path
 from typing import Any, cast
@@ -38,6 +37,8 @@ def wire_ids(chat: dict[str, Any]) -> tuple[list[str], list[str]]:
         (["call_0", "call_0"], ["call_0", "c00000002"]),
         (["", None], ["c00000001", "c00000002"]),
         (["x" * 500, 7], ["c00000001", "c00000002"]),
+        (["c00000002", ""], ["c00000002", "a00000002"]),
+        (["", "c00000001"], ["c00000001", "c00000002"]),
     ],
 )
 async def test_a_call_and_its_result_carry_the_id_that_the_server_gave(
@@ -146,12 +147,21 @@ async def test_another_model_or_server_gets_no_thinking_and_no_ids(tmp_path: Pat
     assert wire_ids(runner.server.chats[2]) == (["c00000001"], ["c00000001"])
 
 
-async def test_a_server_that_refuses_thinking_is_asked_once_without_it_and_remembered(tmp_path: Path) -> None:
+NAMED = "messages[2]: unknown field `reasoning_content`"
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "learnt"),
+    [(400, NAMED, True), (500, NAMED, True), (400, "Again", False), (413, "Large", False)],
+)
+async def test_a_server_that_refuses_thinking_is_asked_without_it_and_remembered_once_that_is_proved(
+    tmp_path: Path, status: int, words: str, learnt: bool
+) -> None:
     answers = iter([think("Hm."), Answer(text="ok"), think("Hm."), Answer(text="ok")])
 
     def strict(request: Request) -> Answer:
-        refusal = {"error": {"message": "messages[2]: unknown field `reasoning_content`"}}
-        return Answer(status=400, body=refusal) if thoughts(request.body) else next(answers)
+        refusal = {"error": {"message": words}}
+        return Answer(status=status, body=refusal) if thoughts(request.body) else next(answers)
 
     async with running(tmp_path, strict) as runner:
         (runner.workspace / "a.txt").write_text("hello\n")
@@ -160,9 +170,25 @@ async def test_a_server_that_refuses_thinking_is_asked_once_without_it_and_remem
         card = await runner.run("models", "card", "scripted")
 
     assert (first.code, second.code) == (0, 0)
-    assert [bool(thoughts(chat)) for chat in runner.server.chats] == [False, True, False, False, False]
-    assert first.err.count("refuses messages with thinking") == 1
-    assert "the server refuses it back" in card.out
+    assert [bool(thoughts(chat)) for chat in runner.server.chats[:4]] == [False, True, False, False]
+    assert len(runner.server.chats) == (5 if learnt else 6)
+    assert first.err.count("refuses messages with thinking") == learnt
+    assert ("the server refuses it back" in card.out) == learnt
+
+
+async def test_ids_that_the_template_refuses_are_replaced_by_nine_letters(tmp_path: Path) -> None:
+    answers = iter([Answer(deltas=[call("call_1")]), Answer(deltas=[call("call_2")]), Answer(text="ok")])
+
+    def strict(request: Request) -> Answer:
+        fits = all(len(each) == 9 for ids in wire_ids(request.body) for each in ids)
+        return next(answers) if fits else Answer(status=400, body={"error": {"message": "length 9!"}})
+
+    async with running(tmp_path, strict) as runner:
+        (runner.workspace / "a.txt").write_text("hello\n")
+        done = await runner.run("-p", "Read a.txt twice")
+
+    assert done.code == 0
+    assert [wire_ids(chat)[1] for chat in runner.server.chats[2:]] == [["c00000001"], ["c00000001", "c00000002"]]
 
 
 @pytest.mark.parametrize("killed", [False, True])
@@ -352,133 +378,3 @@ async def test_thinking_and_calls_of_ollama_go_back_in_its_own_fields(tmp_path: 
     assert asked["thinking"] == "I read both."
     assert [each["function"]["arguments"]["path"] for each in asked["tool_calls"]] == ["a.txt", "b.txt"]
     assert [first["tool_name"], "the a" in first["content"], "the b" in second["content"]] == ["read_file", True, True]
-
-
-TEMPLATE_ERROR = {
-    "error": {"message": "No parser for this template: \n---\nWhile executing x\nError: Not supported here"}
-}
-
-
-class Templated(ScriptedServer):
-    """A llama.cpp whose template leaves out tools, calls and results, and refuses a system message where one is set."""
-
-    refuses_system = False
-    hides_system = False  # once the last message is a result
-    mended = False  # another template, which shows everything
-    refuses_schemas = False
-    busy = False
-    silent = 0  # the status of a page about the model that does not answer
-
-    def _llama_page(self, request: Request) -> Any:
-        if request.path == "/props":
-            return {**super()._llama_page(request), "chat_template": f"{{{{ messages }}}}{self.mended or ''}"}
-        if request.path == "/apply-template" and self.mended:
-            return {"prompt": json.dumps(request.body)}
-        if request.path == "/apply-template" and self.hides_system and request.body["messages"][-1]["role"] == "tool":
-            request.body["messages"] = [each for each in request.body["messages"] if each["role"] != "system"]
-        return super()._llama_page(request)
-
-    def page(self, request: Request) -> tuple[int, Any]:
-        if self.silent and request.path == "/props":
-            return self.silent, {"error": {"message": "busy"}} if self.silent != 200 else b'\xff\xfe{"path": "\xff"}'
-        if request.path == "/apply-template" and (self.busy or self._refuses(request)):
-            return 503 if self.busy else 400, TEMPLATE_ERROR
-        return super().page(request)
-
-    def _refuses(self, request: Request) -> bool:
-        if self.refuses_schemas and any(
-            len(tool["function"]["parameters"]["properties"]) > 1 for tool in request.body.get("tools", ())
-        ):
-            return True
-        return self.refuses_system and request.body["messages"][0]["role"] == "system"
-
-    def answer(self, request: Request) -> Answer:
-        if self._refuses(request):
-            return Answer(status=400, body=TEMPLATE_ERROR)
-        return super().answer(request)
-
-
-@pytest.mark.parametrize("refuses", ["", "refuses_system", "refuses_schemas"])
-async def test_a_template_that_drops_tools_is_found_beside_the_first_answer(tmp_path: Path, refuses: str) -> None:
-    written = '```json\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```'
-    async with Templated([written, "Done.", "Fine."], kind="llama.cpp", models=("big-30b",)) as server:
-        if refuses:
-            setattr(server, refuses, True)
-        runner = Runner(tmp_path, server)
-        (runner.workspace / "a.txt").write_text("hello there\n")
-        first = await runner.run("-p", "Read a.txt", OLLM_MODEL="big-30b")
-        second = await runner.run("-p", "And now?", OLLM_MODEL="big-30b")
-
-    assert (first.code, second.code) == (0, 0)
-    assert first.err.count("its chat template leaves out") == 1
-    assert "its chat template" not in second.err
-    paths = [request.path for request in server.requests]
-    assert "/apply-template" not in paths[: paths.index("/v1/chat/completions")]
-    assert "tools" not in server.chats[-1]
-    assert "Tools:" in server.chats[-1]["messages"][0]["content"]
-    assert server.chats[-1]["messages"][0]["role"] == ("user" if server.refuses_system else "system")
-
-
-async def test_what_another_template_dropped_is_forgotten_for_good(tmp_path: Path) -> None:
-    async with Templated(["Hi."] * 4, kind="llama.cpp", models=("big-30b",)) as server:
-        runner = Runner(tmp_path, server)
-        await runner.run("-p", "Hello", OLLM_MODEL="big-30b")
-        server.mended = True
-        for _ in range(3):
-            done = await runner.run("-p", "Hello", OLLM_MODEL="big-30b")
-            assert "its chat template" not in done.err
-        card = (await runner.run("models", "card", "big-30b")).out
-
-    assert [len(chat.get("tools", ())) > 0 for chat in server.chats] == [True] * 4
-    assert re.search(
-        r"calls +unknown until first use\ntools +no limit found\n.*\nfaults +none found", card, re.DOTALL
-    ), card
-
-
-@pytest.mark.parametrize("status", [404, 503, 200])
-async def test_a_page_that_does_not_answer_changes_neither_the_window_of_a_session_nor_what_was_learnt(
-    tmp_path: Path, status: int
-) -> None:
-    async with Templated(["Hi.", "Hi.", "Hi."], kind="llama.cpp", models=("big-30b",), window=16384) as server:
-        runner = Runner(tmp_path, server)
-        turns = []
-        for server.silent in (0, status, 0):
-            more = ("--continue",) if turns else ()
-            turns.append(await runner.run("-p", "Hello", "-o", "stream-json", *more))
-
-    events = [json.loads(line) for turn in turns for line in turn.out.splitlines()]
-    assert {event["limit"] for event in events if event["type"] == "context-usage"} == {int(0.85 * 16384)}
-    assert [turn.err.count("its chat template") for turn in turns[1:]] == [0, 0]
-    assert all("tools" not in chat for chat in server.chats[1:])
-
-
-async def test_a_template_that_a_busy_server_does_not_render_teaches_nothing(tmp_path: Path) -> None:
-    async with Templated(["Hi.", "Hi."], kind="llama.cpp", models=("big-30b",)) as server:
-        server.busy = True
-        runner = Runner(tmp_path, server)
-        first = await runner.run("-p", "Hello", OLLM_MODEL="big-30b")
-        server.busy = False
-        second = await runner.run("-p", "Hello", OLLM_MODEL="big-30b")
-
-    assert (first.code, second.code) == (0, 0)
-    assert "its chat template" not in first.err
-    assert "its chat template" in second.err, "the next run looks again"
-
-
-async def test_a_system_prompt_that_vanishes_after_a_call_is_a_fault(tmp_path: Path) -> None:
-    async with Templated(["ok"] * 60, kind="llama.cpp", models=("big-30b",)) as server:
-        server.hides_system = True
-        runner = Runner(tmp_path, server)
-        done = await runner.run("doctor", "--model", OLLM_MODEL="big-30b")
-
-    assert done.code == 4
-    assert "fault     system messages: not seen by the model" in done.out
-
-
-async def test_an_error_of_a_template_is_told_by_its_reason(tmp_path: Path) -> None:
-    async with running(tmp_path, lambda _request: Answer(status=400, body=TEMPLATE_ERROR)) as runner:
-        done = await runner.run("-p", "Hello")
-
-    assert done.code == 4
-    assert "Not supported here" in done.err
-    assert "While executing" not in done.err

@@ -129,6 +129,13 @@ class PromptMessage(SparseData, frozen=True):
             return self
         return msgspec.structs.replace(self, thinking="", thinking_details=())
 
+    def without_ids(self) -> PromptMessage:
+        """Return the message without the server's ids of its calls."""
+        if not any(call.wire_id for call in self.calls):
+            return self
+        calls = tuple(msgspec.structs.replace(call, wire_id="") for call in self.calls)
+        return msgspec.structs.replace(self, calls=calls)
+
     def split_content(self) -> tuple[str, str]:
         """Split the content into the message itself and the engine's additions."""
         end = self.own_chars

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from contextlib import aclosing
 from itertools import pairwise
 from operator import attrgetter
+from string import ascii_letters
 from typing import Any, Literal
 
 import msgspec
@@ -361,16 +362,27 @@ class WireIds:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._given: set[str] = set()
+        self._made: set[str] = set()
 
     def add_calls(self, calls: Iterable[ToolCall]) -> None:
         for call in calls:
-            if 0 < len(call.wire_id) <= MAX_WIRE_ID_CHARACTERS and call.wire_id not in self._given:
+            new = call.wire_id not in self._given and call.wire_id not in self._made
+            if 0 < len(call.wire_id) <= MAX_WIRE_ID_CHARACTERS and new:
                 self._given.add(call.wire_id)
                 self._names[call.id] = call.wire_id
 
+    def lack(self, messages: Iterable[PromptMessage]) -> bool:
+        """Return True if calls have lost the ids by which they were named."""
+        return any(call.id in self._names and not call.wire_id for message in messages for call in message.calls)
+
     def name_call(self, call_id: str) -> str:
+        if known := self._names.get(call_id):
+            return known
         plain = "".join(filter(str.isalnum, call_id))
-        return self._names.get(call_id) or f"{plain[:1]}{plain[1:]:0>8}"[-9:]
+        names = (first + f"{plain[1:]:0>8}"[-8:] for first in (plain[:1], *ascii_letters))
+        name = next(each for each in names if each not in self._given)
+        self._made.add(name)
+        return name
 
 
 def merge_user_messages(messages: Sequence[PromptMessage]) -> list[PromptMessage]:

@@ -301,7 +301,9 @@ class MessageEncoder:
 
     def __call__(self, messages: Sequence[PromptMessage]) -> list[msgspec.Raw]:
         same = count_same_objects(self._messages, messages)
-        known = dict(zip(map(id, self._messages[same:]), self._encoded[same:], strict=True))
+        if self._ids.lack(messages[same:]):  # The results have them too, so all are encoded again.
+            same, self._messages, self._ids = 0, [], WireIds()
+        known = dict(zip(map(id, self._messages[same:]), self._encoded[same:], strict=False))
         fresh = [
             known.get(id(message)) or msgspec.Raw(msgspec.json.encode(build_message(message, self._ids)))
             for message in messages[same:]

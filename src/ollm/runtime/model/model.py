@@ -45,6 +45,7 @@ SMALL_MODEL_TEMPERATURE = 0.2  # a slip in a written call costs a step, and a ti
 MIN_REPORTED_SECONDS = 2.0
 MIN_RATE_SECONDS = 1.0  # of progress, before this request's own speed counts
 NOT_COUNTED = -1
+PROVED = 2  # refusals, after which thinking is known to be their reason
 PICTURE_WORDS = compile_late(r"image|multi-?modal|mmproj|vision|picture", re.IGNORECASE)
 
 
@@ -65,6 +66,8 @@ class Model:
         self._may_probe = True  # whether an unknown model calls in text, once
         self.reading = ReadingTime()
         self.pictures = RefusedPictures()
+        self._thinking_refusals = self._doubts = 0  # how far it is proved, by all requests and by the last
+        self._drops_ids = False
         self.why = why  # why this server, model and window
         self.price = TokenPrice()
         self.queue: ServerQueue | None = None  # of a server that runs few requests at a time
@@ -194,12 +197,12 @@ class Model:
         max_tokens: int | None,
         schema: JsonObject | None,
     ) -> AsyncGenerator[AnyPiece, None]:
-        refused, bare, may_call = True, False, schema is None
+        refused, self._doubts, may_call = True, 0, schema is None
         if schema is not None:
             messages, tools = format_request(messages, tools, self.facts)[0], ()
         while refused:
             self.apply_look()
-            messages, answered, refused = self.pictures.leave_out(messages), False, False
+            messages, answered, refused = self._leave_out_refused(messages), False, False
             request = self._build_request(messages, tools, max_tokens, schema)
             expected = self.reading.estimate(request, self.facts)
             if expected and getattr(self.provider, "kind", None) != "llama.cpp":  # which says at once what it holds
@@ -225,7 +228,7 @@ class Model:
                 )
                 if again is None:
                     raise
-                bare, messages, refused, schema = again != messages, again, True, None
+                messages, refused, schema = again, True, None
             finally:
                 if answer:
                     self.facts, self.counted = answer.facts, answer.counted
@@ -233,7 +236,12 @@ class Model:
                     self.advice = answer.advice or self.advice
                 else:
                     self.facts = watch.update_facts(self.facts)
-        self.facts = replace(self.facts, takes_thinking=False) if bare else self.facts
+        self._learn_refusal()
+
+    def _learn_refusal(self) -> None:
+        self._thinking_refusals += self._doubts
+        if self._doubts and self._thinking_refusals >= PROVED:
+            self.facts = replace(self.facts, takes_thinking=False)
 
     async def _reduce_refused(
         self, error: ModelError, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], *, bound: bool
@@ -247,7 +255,22 @@ class Model:
             if self._found.keys() & {"call_form", "system_form"}:
                 return messages
         bare = tuple(message.without_thinking() for message in messages)
-        return bare if refused and bare != messages else None
+        fields = {message.thinking_field.replace("text", "<think>") for message in messages if message.thinking}
+        names_it = any(field in error.message for field in fields)
+        if bare != messages and (refused or (names_it and error.status == 500)):
+            # An error that does not name the field may have another reason: only the next one proves it.
+            self._doubts = PROVED if names_it else int(error.status != 413)
+            return bare
+        self._drops_ids = self._drops_ids or refused
+        other = self._leave_out_refused(messages)
+        return other if refused and other != messages else None
+
+    def _leave_out_refused(self, messages: tuple[PromptMessage, ...]) -> tuple[PromptMessage, ...]:
+        """Leave out the pictures that the server refused, and its own ids of calls if its template refuses them."""
+        messages = self.pictures.leave_out(messages)
+        if not self._drops_ids:
+            return messages
+        return tuple(message.without_ids() for message in messages)
 
     def _build_request(
         self,
@@ -287,7 +310,7 @@ class Model:
     ) -> ChatRequest:
         """Build a request in the form in which the last one was sent."""
         return self._make_request(
-            *format_request(self.pictures.leave_out(messages), tools, self.counted), max_tokens=max_tokens
+            *format_request(self._leave_out_refused(messages), tools, self.counted), max_tokens=max_tokens
         )
 
     def note_restored(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> None:

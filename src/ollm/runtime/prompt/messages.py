@@ -162,8 +162,7 @@ def cut_message(entry: PromptMessage, cap: int, counter: TokenCounter) -> Prompt
 def adapt_message(message: PromptMessage, model: PromptModel) -> PromptMessage:
     """Remove from an answer what only another model or server understands: thinking and the ids of calls."""
     if model.origin and message.origin != model.origin:
-        calls = tuple(msgspec.structs.replace(call, wire_id="") for call in message.calls)
-        return (msgspec.structs.replace(message, calls=calls) if calls != message.calls else message).without_thinking()
+        return message.without_ids().without_thinking()
     return message.without_thinking() if model.replay == "off" else message
 
 
