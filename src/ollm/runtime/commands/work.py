@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 MAX_NOTE_CHARACTERS = 80
 
 
-async def take_back_edit(ledger: EditLedger, files: ToolContext, kind: CopyKind) -> LastEdit | None:
-    """Revert or repeat the last edit, byte for byte. Returns None if there is none left. Raises OllmError if others
-    have changed the file since, or the editor does not let it be changed."""
+async def take_back_edit(ledger: EditLedger, files: ToolContext, kind: CopyKind) -> tuple[LastEdit, bytes] | None:
+    """Revert or repeat the last edit, byte for byte. Returns it with the content it replaced, or None if there is none
+    left. Raises OllmError if others have changed the file since, or the editor does not let it be changed."""
     from ollm.tools.files.file_change import open_files, read_shown
 
     while edit := ledger.find_last_edit(kind):
@@ -48,7 +48,7 @@ async def take_back_edit(ledger: EditLedger, files: ToolContext, kind: CopyKind)
             await _restore_file(edit, context)
         edit.copy.unlink()
         if changes:
-            return edit
+            return edit, now or b""
     return None
 
 
@@ -205,16 +205,21 @@ async def undo(conversation: ConversationParts, arguments: str) -> CommandReply:
 
 async def swap_edit(conversation: ConversationParts, kind: CopyKind) -> CommandReply | None:
     """Undo the last edit, or make it again; None when there is none."""
-    change = await describe_swap(conversation, kind)
     async with record_undo(conversation):
-        done = await take_back_edit(conversation.edits.get(), conversation.files.get(), kind)
-    if done is None:
+        found = await take_back_edit(conversation.edits.get(), conversation.files.get(), kind)
+    if found is None:
         return None
+    from ollm.tools.files.file_change import make_diff
+
+    done, now = found
     inside = done.path.is_relative_to(conversation.workspace)
     name = show_name(str(done.path.relative_to(conversation.workspace) if inside else done.path))
     did = "Deleted" if done.before is None else "Undid the last edit of" if kind == "undo" else "Redid the edit of"
     back = "/redo brings it back" if kind == "undo" else "/undo takes it back"
-    return CommandReply(text=f"{did} `{name}`; {back}.\n\n{change}".rstrip(), data={"path": show_name(str(done.path))})
+    texts = (content.decode("utf-8", "replace") for content in (now, done.before or b""))
+    change = "" if done.before is None else make_diff(show_name(done.path.name), *texts).removesuffix("\n")
+    shown = fence_text(change, "diff") if change.strip() else ""
+    return CommandReply(text=f"{did} `{name}`; {back}.\n\n{shown}".rstrip(), data={"path": show_name(str(done.path))})
 
 
 @asynccontextmanager
@@ -232,21 +237,6 @@ async def record_undo(conversation: ConversationParts) -> AsyncIterator[None]:
         if checkpoints and checkpoints.begun:
             with suppress(OllmError, OSError):
                 await asyncio.to_thread(checkpoints.end)
-
-
-async def describe_swap(conversation: ConversationParts, kind: CopyKind) -> str:
-    """The change that undoing the last edit, or making it again, would be."""
-    from ollm.tools.files.file_change import make_diff, open_files, read_shown
-
-    edit = conversation.edits.get().find_last_edit(kind)
-    if edit is None or edit.before is None:
-        return ""
-    context = await open_files(conversation.files.get(), [edit.path])
-    now = read_shown(context, edit.path) if edit.path.exists() else b""
-    change = make_diff(
-        show_name(edit.path.name), now.decode("utf-8", "replace"), edit.before.decode("utf-8", "replace")
-    )
-    return fence_text(change.removesuffix("\n"), "diff") if change.strip() else ""
 
 
 @slash_command("diagnostics", usage="[FILE...]")
