@@ -96,10 +96,10 @@ async def is_told_of_a_loop(terminal: Terminal) -> None:
 
 async def reads_the_history(terminal: Terminal, runner: Runner) -> None:
     terminal.type("/hist")
-    await terminal.wait_for("Show or export the conversation")
+    await terminal.wait_for("Show the conversation")
     terminal.type("ory" + ENTER)
     await terminal.wait_for("#1 user", "read_file", "LoopStopped")
-    terminal.type("/history export all.md" + ENTER)
+    terminal.type("/export all.md" + ENTER)
     await terminal.wait_for("all.md.")
     written = (runner.workspace / "all.md").read_text()
     assert "from the editor" in written

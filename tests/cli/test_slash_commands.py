@@ -27,7 +27,7 @@ SAYS = {
     "/history": "#1 user",
     "/history 1": "earlier message",
     "/history all": "Hello.",
-    "/history export h.md": "h.md",
+    "/export h.md": "h.md",
     "/export h.json": "h.json",
     "/context": "tokens used",
     "/context snapshot": "Snapshot",

@@ -19,7 +19,7 @@ async def test_history_shows_everything_in_full_and_exports_it(talking: Talking)
         await talk.say("what is here?")
         shown = await talk.run("/history")
         await talk.run("/export talk.md")
-        await talk.run("/history export talk.json")
+        await talk.run("/export talk.json")
         with pytest.raises(UsageError, match="already exists"):
             await talk.run("/export talk.md")
 
@@ -70,8 +70,8 @@ async def test_a_page_of_the_history_says_what_came_before(talking: Talking) -> 
         assert len((await talk.run("/history all")).data) == 4
         with pytest.raises(UsageError, match=r"Usage: /history \[N"):
             await talk.run("/history some")
-        with pytest.raises(UsageError, match="Usage: /history"):
-            await talk.run("/history export")
+        with pytest.raises(UsageError, match="Usage: /export"):
+            await talk.run("/export")
 
 
 async def test_the_last_answer_is_copied_and_changes_are_shown(talking: Talking) -> None:

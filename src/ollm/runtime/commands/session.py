@@ -22,7 +22,6 @@ from ollm.runtime.commands.base import (
     parse_number,
     render_table,
     slash_command,
-    split_words,
 )
 
 if TYPE_CHECKING:
@@ -38,26 +37,21 @@ INIT_PROMPT = (
 )
 
 
-@slash_command("history", usage="[N | all | export FILE]", during_turn=True)
+@slash_command("history", usage="[N | all]", during_turn=True)
 async def history(conversation: ConversationParts, arguments: str) -> CommandReply:
-    """Show or export the conversation.
+    """Show the conversation.
 
     Also what the model no longer sees. `N`: the last N messages; `all`: as many as there are. Both show every word;
     without them long texts are folded."""
-    found = split_words(arguments, 2)
-    if found and found[0] == "export":
-        return await export.run(conversation, found[1] if len(found) > 1 else "")
-    if found == ["all"]:
-        limit: int | None = MAX_PAGE_MESSAGES
-    else:
-        limit = parse_number(arguments.strip()) if found else DEFAULT_PAGE_MESSAGES
+    word = arguments.strip()
+    limit = MAX_PAGE_MESSAGES if word == "all" else parse_number(word) if word else DEFAULT_PAGE_MESSAGES
     if not limit:
         raise WrongUsage
     page = conversation.session.load_page(None, limit)
     lines = [
         f"**#{message['id']} {message['role']}** {format_age(message['timestamp'])}\n\n{text}"
         for message in page
-        if (text := format_message(message, folds=not found)) or message["role"] != "tool"
+        if (text := format_message(message, folds=not word)) or message["role"] != "tool"
     ]
     if page and page[0]["id"] > 1:
         lines.insert(0, f"{page[0]['id'] - 1} earlier messages: `/history all`.")
