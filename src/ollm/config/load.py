@@ -261,11 +261,8 @@ def _merge_values(below: Any, above: Any, name: str, adding: bool) -> Any:
 
 
 def _merge_hooks(own: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    return {**other, **{event: _chain_hooks(hooks, other.get(event)) for event, hooks in own.items()}}
-
-
-def _chain_hooks(own: Any, other: Any) -> Any:
-    return [*own, *other] if isinstance(own, list) and isinstance(other, list) else own
+    shared = [event for event in own if isinstance(own[event], list) and isinstance(other.get(event), list)]
+    return {**other, **own, **{event: [*own[event], *other[event]] for event in shared}}
 
 
 def _extend_list(own: list[Any], other: list[Any]) -> list[Any]:

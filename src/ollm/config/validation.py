@@ -25,7 +25,7 @@ from ollm.config.yaml_tree import (
     to_plain_value,
 )
 from ollm.domain.struct import Data
-from ollm.domain.text import suggest_names
+from ollm.domain.text import fold_name, format_suggestion, suggest_names
 from ollm.system.atomic import read_small_file
 from ollm.system.terminal_text import make_printable
 
@@ -211,7 +211,8 @@ def explain_mismatch(kind: Any, value: Any, path: str) -> str:
     choices = _list_choices(strip_annotation(kind))
     if choices and value not in choices:
         words = [choice for choice in choices if isinstance(choice, str)]
-        return f"expected {', '.join(words)}{_describe_value(value, path)}{_suggest_choice(value, words)}"
+        expected = f"expected {', '.join(words)}{_describe_value(value, path)}"
+        return expected + format_suggestion(str(value), words, lead=", ")
     if isinstance(value, float) and not math.isfinite(value):
         return "expected a finite number"
     if isinstance(value, int) and abs(value) > MAX_NUMBER:
@@ -267,14 +268,9 @@ def _describe_value(value: Any, path: str) -> str:
     return f", not {shown if len(shown) <= 40 else shown[:37] + '...'}"
 
 
-def _suggest_choice(value: Any, words: list[str]) -> str:
-    near = suggest_names(str(value), words)
-    return f", did you mean {near[0]}?" if near else ""
-
-
 def _explain_unknown_key(key: str, fields: typing.Mapping[str, Any], section: str) -> str:
     """Describe an unknown key and suggest the likely one in full, from this section or else from another."""
-    same = [name for name in fields if _fold_name(name) == _fold_name(key)]
+    same = [name for name in fields if fold_name(name) == fold_name(key)]
     elsewhere = [] if section or same else find_keys_named(key)
     near = same or elsewhere or suggest_names(key, fields) or find_keys_named(key)
     if not near:
@@ -284,12 +280,8 @@ def _explain_unknown_key(key: str, fields: typing.Mapping[str, Any], section: st
 
 def find_keys_named(name: str) -> list[str]:
     """List the full keys whose last part is this name, those of the model server first."""
-    found = [key for key in list_known_keys(Settings) if _fold_name(key.rpartition(".")[2]) == _fold_name(name)]
+    found = [key for key in list_known_keys(Settings) if fold_name(key.rpartition(".")[2]) == fold_name(name)]
     return sorted(found, key=lambda key: not key.startswith("provider."))
-
-
-def _fold_name(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
 
 
 def read_config_file(file: SourcePosition, reading: SettingsReader, memory: Path | None = None) -> YamlEntry | None:
@@ -330,7 +322,9 @@ def _flatten_services(entry: YamlEntry, reading: SettingsReader) -> YamlEntry:
     for key, child in (services.value or {}).items():
         name = SERVICES.get(key)
         if name is None:
-            reading.report_mistake(child.place, f"services.{key}", _suggest_service(key))
+            reading.report_mistake(
+                child.place, f"services.{key}", f"unknown key{format_suggestion(key, SERVICES, lead=', ')}"
+            )
             continue
         top[name] = _merge_entries(child, top.get(name))
     return YamlEntry(place=entry.place, value=top)
@@ -342,8 +336,3 @@ def _merge_entries(under: YamlEntry, over: YamlEntry | None) -> YamlEntry:
     if not isinstance(under.value, dict) or not isinstance(over.value, dict):
         return over
     return YamlEntry(place=over.place, value={**under.value, **over.value})
-
-
-def _suggest_service(key: str) -> str:
-    near = suggest_names(key, SERVICES)
-    return f"unknown key, did you mean {near[0]}?" if near else "unknown key"

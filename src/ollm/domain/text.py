@@ -23,23 +23,24 @@ def suggest_names(typed: str, known: Iterable[str], most: int = 1) -> list[str]:
     from rapidfuzz import fuzz
     from rapidfuzz.distance import OSA
 
-    wanted = _fold_name(typed[:MAX_TYPED_CHARACTERS])
+    wanted = fold_name(typed[:MAX_TYPED_CHARACTERS])
     ranked: list[tuple[float, bool, str]] = []
     for name in dict.fromkeys(known):
-        folded = _fold_name(name)
+        folded = fold_name(name)
         similarity = OSA.normalized_similarity(wanted, folded)
         if similarity >= MIN_SIMILARITY or (len(wanted) > 2 and fuzz.WRatio(wanted, folded) >= MIN_PARTIAL_SCORE):
             ranked.append((-similarity, sorted(wanted) != sorted(folded), name))
     return [name for _, _, name in sorted(ranked)[:most]]
 
 
-def format_suggestion(typed: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return `did you mean NAME?`, or `otherwise` if no name is close."""
+def format_suggestion(typed: str, known: Iterable[str], otherwise: str = "", lead: str = "") -> str:
+    """Return `did you mean NAME?` after `lead`, or `otherwise` if no name is close."""
     near = suggest_names(typed, known)
-    return f"did you mean {near[0]}?" if near else otherwise
+    return f"{lead}did you mean {near[0]}?" if near else otherwise
 
 
-def _fold_name(name: str) -> str:
+def fold_name(name: str) -> str:
+    """Fold names that differ only in case, `-` and `_`."""
     return name.casefold().replace("-", "").replace("_", "")
 
 

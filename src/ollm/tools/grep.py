@@ -12,7 +12,7 @@ import sysconfig
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
@@ -233,17 +233,13 @@ async def _run_ripgrep(root: Path, options: Sequence[str], batch: Sequence[bytes
             yield chunk
         complaint = (await process.errors.read()).decode("utf-8", "replace")
         if await process.wait() == 2 and complaint:  # With --no-messages only the pattern is complained about.
-            raise make_pattern_failure(complaint)
+            raise ToolFailure(
+                "InvalidPattern",
+                f"Invalid regular expression: {complaint.removeprefix('rg: ').strip()}",
+                action="Set literal to true to search for plain text.",
+            )
     finally:
         await process.close()
-
-
-def make_pattern_failure(complaint: str) -> ToolFailure:
-    return ToolFailure(
-        "InvalidPattern",
-        f"Invalid regular expression: {complaint.removeprefix('rg: ').strip()}",
-        action="Set literal to true to search for plain text.",
-    )
 
 
 async def find_type_globs(name: str) -> tuple[str, ...]:
@@ -258,16 +254,12 @@ async def find_type_globs(name: str) -> tuple[str, ...]:
 
 @cache
 def _load_types() -> dict[str, tuple[str, ...]]:
-    printed = start_confined(_run_type_list, find_ripgrep())
+    command = [find_ripgrep(), "--no-config", "--type-list"]
+    environment = make_helper_environment(os.environ)
+    run = partial(subprocess.run, command, capture_output=True, check=True, text=True, env=environment)
+    printed: str = start_confined(run, command[0]).stdout
     listed = (line.partition(": ") for line in printed.splitlines())
     return {name: tuple(globs.split(", ")) for name, _, globs in listed}
-
-
-def _run_type_list() -> str:
-    command = [find_ripgrep(), "--no-config", "--type-list"]
-    return subprocess.run(
-        command, capture_output=True, check=True, text=True, env=make_helper_environment(os.environ)
-    ).stdout
 
 
 _MAX_LINE_CHARS = 400

@@ -50,10 +50,11 @@ class LineSteps:
             elif part.kind == "cd" and self._enter(part.folder):
                 pass
             else:
-                group = self._take_group(index - 1)
-                index += len(group.parts) - 1
-                part = group.parts[-1]
-                yield LineStep(self._render(group.parts), self._folder, group.repository, group.verbs)
+                parts, repository = self._take_group(index - 1)
+                index += len(parts) - 1
+                part = parts[-1]
+                verbs = frozenset(one.verb for one in parts)
+                yield LineStep(self._render(parts), self._folder, repository, verbs)
             if self._stops_at_errors and self.status and part.is_last:
                 return
 
@@ -77,11 +78,11 @@ class LineSteps:
             self.said = f"bash: line 1: cd: {folder}: No such file or directory\n"
         return True
 
-    def _take_group(self, start: int) -> _Group:
+    def _take_group(self, start: int) -> tuple[Sequence[LinePart], Repository | None]:
         """Take the parts that run in one sandbox. One that leaves the workspace takes all that follow."""
         first = self._parts[start]
         if first.kind == "cd":
-            return _Group(self._parts[start:])
+            return self._parts[start:], None
         taken = [first]
         repository = self._find_repository(first)
         decided = first.kind != "any"
@@ -95,7 +96,7 @@ class LineSteps:
                     break
                 repository, decided = found, True
             taken.append(part)
-        return _Group(taken, repository)
+        return taken, repository
 
     def _find_repository(self, part: LinePart) -> Repository | None:
         if part.kind != "git":
@@ -119,15 +120,6 @@ class LineSteps:
             else:
                 pieces[-1] += f" {part.joiner} {group}"
         return "\n".join(pieces)
-
-
-class _Group(NamedTuple):
-    parts: Sequence[LinePart]
-    repository: Repository | None = None
-
-    @property
-    def verbs(self) -> frozenset[str]:
-        return frozenset(part.verb for part in self.parts)
 
 
 def _list_flags(text: str) -> list[str]:

@@ -118,7 +118,18 @@ def _is_page(body: bytes, media: str) -> bool:
 async def _convert_in_child(
     answer: WebResponse, data: bytes, arguments: list[str], environment: Mapping[str, str]
 ) -> str:
-    process = start_confined(lambda: _start_converter(arguments, environment), sys.executable)
+    command = [sys.executable, "-I", "-m", "ollm.tools.web.page_text", *arguments]
+    process = start_confined(
+        lambda: subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=dict(environment),
+            start_new_session=True,
+        ),
+        sys.executable,
+    )
     try:
         async with asyncio.timeout(CONVERSION_TIMEOUT_SECONDS):
             out, _ = await asyncio.to_thread(process.communicate, data)
@@ -130,17 +141,6 @@ async def _convert_in_child(
         if process.poll() is None:
             process.kill()
     return _read_child_answer(answer, out)
-
-
-def _start_converter(arguments: list[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-I", "-m", "ollm.tools.web.page_text", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=dict(environment),
-        start_new_session=True,
-    )
 
 
 def _read_child_answer(answer: WebResponse, out: bytes) -> str:
