@@ -126,7 +126,8 @@ def _render_letter(letter: str) -> str:
 def _render_cell(runs: Sequence[CompareRun], task: str, model: str, link: Callable[[CompareRun], str]) -> str:
     pills = (
         f'<a class="pill{" ok" if run["passed"] else ""}"{link(run)} title="{escape(_describe_run(run))}">'
-        f"{'✓' if run['passed'] else '✗'} {format_seconds(run['figures']['seconds'])}</a>"
+        f"{'✓' if run['passed'] else '✗'} {'limit ' * (run['reason'] == 'timeout')}"
+        f"{format_seconds(run['figures']['seconds'])}</a>"
         for run in runs
         if (run["task"], run["model"]) == (task, model)
     )
@@ -151,16 +152,19 @@ def _format_tick(seconds: float) -> str:
 
 def _draw_chart(models: Sequence[dict[str, Any]], letters: dict[str, str]) -> str:
     """Draw each model by its seconds and its share of passed runs, in percent of the drawing."""
-    tried = [one for one in models if one["tried"]]
+    tried = sorted((one for one in models if one["tried"]), key=lambda one: one["figures"]["seconds"])
     longest = max((one["figures"]["seconds"] for one in tried), default=1) or 1
     unit = 10 ** math.floor(math.log10(longest))
     end = math.ceil(longest / unit) * unit
     drawn = [f'<text x="{12 + 81 * share}%" y="93%">{_format_tick(end * share)}</text>' for share in (0, 0.5, 1)]
+    places: list[tuple[float, float]] = []
     for one in tried:
         share, spread = one["passed"] / one["tried"], one["spread"] / one["tried"]
-        x, y = (f"{value:.1f}%" for value in (12 + 81 * one["figures"]["seconds"] / end, 84 - 78 * share))
+        x, y = 12 + 81 * one["figures"]["seconds"] / end, 84 - 78 * share
+        beside = 24 * sum(abs(x - other) < 6 and abs(y - height) < 9 for other, height in places)
+        places.append((x, y))
         low, high = (84 - 78 * min(max(share + side * spread, 0), 1) for side in (-1, 1))
-        drawn.append(f'<line class="spread" x1="{x}" x2="{x}" y1="{low:.1f}%" y2="{high:.1f}%"/>')
-        drawn.append(f'<circle cx="{x}" cy="{y}" r="11"/>')
-        drawn.append(f'<text class="letter" x="{x}" y="{y}">{letters[one["model"]]}</text>')
+        drawn.append(f'<g transform="translate({beside} 0)"><circle cx="{x:.1f}%" cy="{y:.1f}%" r="11"/>')
+        drawn.append(f'<line class="spread" x1="{x:.1f}%" x2="{x:.1f}%" y1="{low:.1f}%" y2="{high:.1f}%"/>')
+        drawn.append(f'<text class="letter" x="{x:.1f}%" y="{y:.1f}%">{letters[one["model"]]}</text></g>')
     return "\n".join(drawn)
