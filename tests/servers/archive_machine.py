@@ -94,7 +94,8 @@ class ArchiveMachine:
 
     def document(self, session_id: str) -> bytes:
         """The session as folding would write it."""
-        return b"".join(self.process.session_files.iter_document(session_id))
+        with self.process.session_files.open_stream(session_id) as stream:
+            return b"".join(stream.iter_document())
 
     def ids(self) -> set[str]:
         return set(self.process.session_files.places.list_ids())

@@ -45,7 +45,8 @@ def test_a_damaged_document_hides_no_other_and_what_can_be_read_is_read(tmp_path
     assert lines[healthy]["damaged"] is None
     assert lines[hurt]["damaged"]
     found = home.files.read(hurt)
-    b"".join(home.files.iter_document(hurt))
+    with home.files.open_stream(hurt) as stream:
+        b"".join(stream.iter_document())
     assert found.damage
     assert lines[hurt]["messageCount"] == len(found.session.messages)
     assert {path: path.read_bytes() for path in home.sessions.iterdir()} == before, "reading changes no file"

@@ -82,7 +82,8 @@ def test_what_is_not_written_yet_is_read_of_a_session_of_this_process(home: Home
 def test_the_document_given_is_what_folding_would_write(home: Home) -> None:
     session_id = home.recorded("one")
 
-    assert b"".join(home.files.iter_document(session_id)) == home.document(session_id).read_bytes()
+    with home.files.open_stream(session_id) as stream:
+        assert b"".join(stream.iter_document()) == home.document(session_id).read_bytes()
 
 
 def test_every_file_of_a_session_is_removed_and_no_other(home: Home) -> None:

@@ -40,11 +40,6 @@ class DamageReport:
         if text:
             self.note(text)
 
-    def report_missing(self, text: str) -> None:
-        """Report missing entries after everything was read."""
-        if not self.too_large:
-            self.missing = text
-
     def refuse(self, text: str) -> None:
         self.too_large = True
         if text not in self.notes:

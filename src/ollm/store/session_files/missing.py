@@ -50,7 +50,7 @@ class MissingEntries:
             self._promised = max(self._promised, self._table.last_asker - bool(self._table.partial.parts))
             calls = max(0, self._count_calls() - self._known_calls)
         gaps = [gap for gap in self._list_gaps() if gap not in self._known]
-        self._damage.report_missing(format_missing(gaps, calls))
+        self._damage.missing = "" if self._damage.too_large else format_missing(gaps, calls)
 
     @property
     def nothing_read(self) -> bool:

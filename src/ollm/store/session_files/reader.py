@@ -83,10 +83,9 @@ class SessionReader:
         journal_path: Path | None,
         *,
         waiting: bytes = b"",
-        damage: DamageReport | None = None,
         part: SessionPart | None = None,
     ) -> None:
-        self.damage = damage or DamageReport()
+        self.damage = DamageReport()
         self.written_at = get_file_time(document, journal_path)
         self.head: JsonObject = {}
         self._name = document.stem if document else ""

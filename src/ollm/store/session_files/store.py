@@ -30,7 +30,6 @@ from ollm.system.atomic import make_private_directory, replace_file, sync_direct
 from ollm.system.locks import read_owner
 
 if TYPE_CHECKING:
-    from ollm.store.session_files.files import DamageReport
     from ollm.store.session_files.loading import LoadedSession, SessionStream
     from ollm.store.session_files.reader import SessionPart
 
@@ -108,16 +107,14 @@ class SessionFiles:
             return load_session(stream)
 
     @contextlib.contextmanager
-    def open_stream(
-        self, session_id: str, damage: DamageReport | None = None, *, part: SessionPart | None = None
-    ) -> Iterator[SessionStream]:
-        """Open a session for reading entry by entry, without changing any file. Faults are reported to `damage`. Of
-        a long session only `part` is read."""
+    def open_stream(self, session_id: str, *, part: SessionPart | None = None) -> Iterator[SessionStream]:
+        """Open a session for reading entry by entry, without changing any file. Of a long session only `part` is
+        read."""
         from ollm.store.session_files.loading import SessionStream
         from ollm.store.session_files.reader import SessionReader
 
         session_id = self._require_known(session_id)
-        with contextlib.closing(SessionReader(*self._find_paths(session_id), damage=damage, part=part)) as reader:
+        with contextlib.closing(SessionReader(*self._find_paths(session_id), part=part)) as reader:
             yield SessionStream(reader, session_id, alive=self.is_open(session_id))
 
     def describe_session(self, session_id: str) -> Session:
@@ -129,11 +126,6 @@ class SessionFiles:
 
     def _find_state(self, session_id: str) -> KnownState | None:
         return self._find_known(session_id) if self.measure_bytes(session_id) >= MIN_KNOWN_BYTES else None
-
-    def iter_document(self, session_id: str) -> Iterator[bytes]:
-        """Yield the session as one JSON document, exactly as folding would write it."""
-        with self.open_stream(session_id) as stream:
-            yield from stream.iter_document()
 
     def measure_bytes(self, session_id: str) -> int:
         """Measure the size of the session's document and journal."""

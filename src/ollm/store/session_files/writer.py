@@ -185,15 +185,11 @@ class SessionWriter:
         if self._displaced:
             self.check_files()
 
-    @property
-    def is_fold_due(self) -> bool:
-        least = self.document_size if self.document_size >= FOLD_ALWAYS_BELOW_BYTES else 0
-        return least < self._journal.good <= MAX_FOLDED_BYTES
-
     def fold_when_due(self) -> bool:
         """Fold at the end of a turn: always while the document is small, later when the journal has outgrown it."""
         self.flush()
-        if self.is_fold_due:
+        least = self.document_size if self.document_size >= FOLD_ALWAYS_BELOW_BYTES else 0
+        if least < self._journal.good <= MAX_FOLDED_BYTES:
             return self.fold()
         self.check_files()
         return False

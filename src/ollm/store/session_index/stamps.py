@@ -24,11 +24,7 @@ class Stamp(NamedTuple):
 
     @property
     def text(self) -> str:
-        return f"{self.document_text}|{_format_stat(self.journal)}"
-
-    @property
-    def document_text(self) -> str:
-        return f"{self.directory.name}/{_format_stat(self.document)}"
+        return f"{self.directory.name}/{_format_stat(self.document)}|{_format_stat(self.journal)}"
 
     @property
     def size(self) -> int:

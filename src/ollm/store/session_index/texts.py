@@ -44,13 +44,13 @@ class EntryIndexer:
         connection: sqlite3.Connection,
         row: dict[str, Any],
         seconds: float | None = None,
-        look: Callable[[int], None] | None = None,
+        look: Callable[[int], None] = lambda _read: None,
         step: int = 0,
     ) -> None:
         self._connection = connection
         self._step = step
         self._added = 0
-        self._look = look
+        self.report_progress = look
         self._session = row["id"]
         self._number = self.taken = row["text_number"]
         self._began_late = not row["text_stamp"]  # time ran out before all calls were indexed
@@ -60,10 +60,6 @@ class EntryIndexer:
         self._calls = set(connection.execute(query, (self._session, UNDER_WAY)))
         query = "SELECT id FROM entries WHERE session = ? AND call = ?"
         forget_rows(connection, connection.execute(query, (self._session, UNDER_WAY)).fetchall())
-
-    def report_progress(self, read: int) -> None:
-        if self._look:
-            self._look(read)
 
     @property
     def last_number(self) -> int:
