@@ -158,6 +158,7 @@ async def test_a_router_loads_what_is_chosen_and_says_the_window_of_each_model(t
         table = (await runner.run("models", "list")).out
         unloaded = await runner.run("models", "unload", "big")
         after = await list_states(runner)
+        twice = await runner.run("models", "unload", "big")
         unknown = await runner.run("models", "load", "bigger")
         loaded = await runner.run("models", "load", "big")
 
@@ -171,6 +172,7 @@ async def test_a_router_loads_what_is_chosen_and_says_the_window_of_each_model(t
     assert "Load the model" not in doctor
     assert re.search(r"big +5 MB +16,384 .* loaded", table)
     assert (unloaded.code, after["big"], loaded.code) == (0, "unloaded", 0)
+    assert (twice.code, "big is not loaded at" in twice.err) == (1, True)
     assert "Did you mean 'big'?" in unknown.err
     assert re.fullmatch(rf"ollm: Loaded big at {server.base_url}/v1 in \d+ s\.\n", loaded.err)
     assert server.asked == ["POST /models/load", "POST /models/unload", "POST /models/load"]

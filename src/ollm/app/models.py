@@ -71,6 +71,8 @@ async def change_loaded(process: ProcessScope, name: str, *, load: bool) -> tupl
         infos = await provider.models()
         if (found := find_model(infos, name)) is None:
             raise make_unknown_model_error(provider.base_url, name, [info.name for info in infos])
+        if not load and found.state == "unloaded":
+            raise NotFoundError(f"{name} is not loaded at {provider.base_url}.")
         window, _ = await choose_window(provider, found.name, process.settings.provider) if load else (0, "")
         await provider.set_loaded(found.name, loaded=load, window=window)
     finally:

@@ -47,7 +47,10 @@ MAX_NEW = 3
 LABEL_CELLS = 10
 PROBE_BYTES = 4096  # A session of a few words takes as much.
 RECOMMENDED_WINDOW_TOKENS = 8192
-NO_SERVERS = "no language server found; edited files are only parsed (docs/diagnostics.md lists the servers)"
+NO_SERVERS = (
+    "no language server found (one that runs code of the project needs `ollm trust`); "
+    "edited files are only parsed (docs/diagnostics.md lists the servers)"
+)
 COPIED_ROWS = ("ollama", "llama.cpp")  # People copy these commands.
 TINY_MODEL = "embedded", "smollm2"
 TINY_MODEL_STEP = (
