@@ -49,7 +49,7 @@ async def test_a_rewind_takes_back_checkpoints_of_what_it_went_behind(talking: T
         context = msgspec.structs.replace(parts.prompt.get_active_context(), checkpoints=points)
         parts.prompt.restore(context)
 
-        await changes.rewind_context(parts, 3)
+        await changes.rewind_context(parts, {"step": "rewind", "before": 3})
 
         assert [point.id for point in parts.prompt.get_active_context().checkpoints] == ["old", "empty"]
 

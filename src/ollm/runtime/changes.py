@@ -140,26 +140,23 @@ async def restore_snapshot(conversation: ConversationParts, snapshot_id: str) ->
     await record_step(conversation, {"step": "restore", "snapshotId": snapshot_id})
 
 
-async def rewind_context(conversation: ConversationParts, number: int, more: Mapping[str, Any] | None = None) -> str:
-    """Restore the context before message `number`. Return that message's text. Nothing leaves the archive. `more` is
-    recorded with the step."""
-    message = find_user_message(conversation.session.load(), number)
-    snapshot_id = await take_snapshot(conversation, "rewind")
+async def rewind_context(conversation: ConversationParts, step: Mapping[str, Any]) -> None:
+    """Restore the context before a message, and record the step. Nothing leaves the archive."""
+    number, snapshot_id = step["before"], await take_snapshot(conversation, "rewind")
     context = conversation.prompt.get_active_context()
     kept = tuple(entry for entry in context.messages if not entry.sources or max(entry.sources) < number)
     older = tuple(point for point in context.checkpoints if not point.message_ids or max(point.message_ids) < number)
     conversation.prompt.restore(msgspec.structs.replace(context, messages=kept, checkpoints=older), cause="rewind")
     conversation.state.rewound.append(context)
-    await record_step(conversation, {"step": "rewind", "before": number, "snapshotId": snapshot_id, **(more or {})})
-    return message.text
+    await record_step(conversation, {**step, "snapshotId": snapshot_id})
 
 
-async def redo_context(conversation: ConversationParts, context: ActiveContext, more: Mapping[str, Any]) -> None:
-    """Undo a rewind: `context` is the context before it. `more` is recorded with the step."""
+async def redo_context(conversation: ConversationParts, context: ActiveContext, step: Mapping[str, Any]) -> None:
+    """Restore the context of before a rewind, and record the step."""
     if conversation.state.rewound:
         conversation.state.rewound.pop()
     conversation.prompt.restore(context, cause="rewind")
-    await record_step(conversation, dict(more))
+    await record_step(conversation, dict(step))
 
 
 REWIND_STEPS = ("rewind", "rewind-files", "redo", "redo-files")

@@ -80,7 +80,7 @@ def create_flow(conversation: ConversationParts, before: ActiveContext | None = 
         if step["step"].startswith("rewind"):
             conversation.edits.get().forget_undone()
         if step["step"] == "rewind":
-            await changes.rewind_context(conversation, step["before"], step)
+            await changes.rewind_context(conversation, step)
         elif before is not None:
             await changes.redo_context(conversation, before, step)
         else:

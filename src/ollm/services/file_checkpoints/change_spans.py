@@ -24,7 +24,7 @@ from ollm.services.file_checkpoints.records import (
     hold_file,
     is_held,
 )
-from ollm.services.file_checkpoints.restore import RestoreJournal, is_done, list_changes, open_below, peek_journal
+from ollm.services.file_checkpoints.restore import is_done, list_changes, open_below, peek_journal
 from ollm.services.file_checkpoints.tree import (
     RULE_FILES,
     CheckpointPlace,
@@ -84,42 +84,30 @@ def _read_file(objects: FileObjects, root: Path, path: str, max_file_bytes: int)
         return TreeEntry("f", keep_mode(status.st_mode), objects.put(file.read()))
 
 
-class EndFinder:
-    """Fills in missing ends. `journal` is a restore in progress or interrupted."""
+def complete_records(
+    root: Path, objects: FileObjects, session_id: str, records: Sequence[CheckpointRecord]
+) -> list[CheckpointRecord]:
+    """Fill in the ends of interrupted records. A record whose process still runs has no end."""
+    return [
+        record if record.end or not record.has_trees else _find_end(root, objects, session_id, record, following)
+        for record, following in zip(records, [*records[1:], None], strict=False)
+    ]
 
-    def __init__(self, root: Path, objects: FileObjects, journal: RestoreJournal | None) -> None:
-        self._root = root
-        self._objects = objects
-        self._journal = journal
 
-    def complete(self, session_id: str, records: list[CheckpointRecord]) -> list[CheckpointRecord]:
-        """Complete the records with their ends. A record whose process still runs has no end."""
-        return [
-            record if record.end or not record.has_trees else self._complete(session_id, record, following)
-            for record, following in zip(records, [*records[1:], None], strict=False)
-        ]
-
-    def _complete(
-        self, session_id: str, record: CheckpointRecord, following: CheckpointRecord | None
-    ) -> CheckpointRecord:
-        begin = bytes.fromhex(record.begin)
-        if record.kind in ("rewind", "redo"):
-            return self._end(record, apply_changes(self._objects, begin, self._find_restored(session_id, record)))
-        if following is not None and following.begin:  # Nobody looked for its end when the next one began.
-            return replace(record, end=following.begin)
-        if is_held(self._objects.find_held_file(session_id)):
-            return record
-        return self._end(record, begin)  # Nobody knows what the killed process changed.
-
-    def _end(self, record: CheckpointRecord, tree: bytes) -> CheckpointRecord:
-        return replace(record, end=tree.hex(), ended=record.started, cut_off=True)
-
-    def _find_restored(self, session_id: str, record: CheckpointRecord) -> list[PathChange]:
-        """Find the finished steps of a restore. A restore without a journal has not started."""
-        journal = self._journal
-        if journal is None or (journal.session_id, journal.number) != (session_id, record.number):
-            return []
-        return [step for step in list_changes(journal) if is_done(self._root, step)]
+def _find_end(
+    root: Path, objects: FileObjects, session_id: str, record: CheckpointRecord, following: CheckpointRecord | None
+) -> CheckpointRecord:
+    end = record.begin  # Nobody knows what a killed process changed.
+    if record.kind in ("rewind", "redo"):
+        journal = peek_journal(objects)
+        if journal and (journal.session_id, journal.number) == (session_id, record.number):
+            done = [step for step in list_changes(journal) if is_done(root, step)]
+            end = apply_changes(objects, bytes.fromhex(end), done).hex()
+    elif following is not None and following.begin:  # Nobody looked for its end when the next one began.
+        return replace(record, end=following.begin)
+    elif is_held(objects.find_held_file(session_id)):
+        return record
+    return replace(record, end=end, ended=record.started, cut_off=True)
 
 
 class ChangeSpans:
@@ -252,8 +240,8 @@ class ChangeSpans:
     def _end_cut_off(self, records: CheckpointRecords) -> None:
         """Complete the records of interrupted turns before the next one starts."""
         known = records.load()
-        ends = EndFinder(self.root, self.objects, peek_journal(self.objects))
-        for before, after in zip(known, ends.complete(records.session_id, known), strict=True):
+        ends = complete_records(self.root, self.objects, records.session_id, known)
+        for before, after in zip(known, ends, strict=True):
             if before is not after:
                 records.add(after)
 

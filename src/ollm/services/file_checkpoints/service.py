@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import BusyError, StorageError, UsageError
 from ollm.services.file_checkpoints.capture import CapturedTree
-from ollm.services.file_checkpoints.change_spans import ChangeSpans, EndFinder
+from ollm.services.file_checkpoints.change_spans import ChangeSpans, complete_records
 from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords
 from ollm.services.file_checkpoints.restore import (
     InterruptedRestore,
@@ -67,11 +67,11 @@ class CheckpointView:
         self._root = root
         self._objects = objects
         self._now = now
-        self._ends = EndFinder(root, objects, peek_journal(objects))
 
     def list_records(self, session_id: str) -> list[CheckpointRecord]:
         """List the records, with the ends of interrupted ones filled in. A running record has no end."""
-        return self._ends.complete(session_id, CheckpointRecords(self._objects, session_id).load())
+        records = CheckpointRecords(self._objects, session_id).load()
+        return complete_records(self._root, self._objects, session_id, records)
 
     def list_changes(self, record: CheckpointRecord) -> list[PathChange]:
         """List the changes between the start and the end of a record, or until now while it is open, including unsaved
