@@ -2,7 +2,11 @@
 
 import asyncio
 import json
+import os
+import pty
 import re
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -376,6 +380,7 @@ async def test_a_model_has_one_name(tmp_path: Path, given: str, name: str) -> No
         done = await runner.run("-p", "hi", **named)
         checked = await runner.run("config", "check", **named)
         doctor = await runner.run("doctor", **named)
+        shown = await runner.run("context", "show", **named)
         card = await runner.run("models", "card", name, "--json")
         (tmp_path / "card.json").write_text(card.out)
         forgotten = await runner.run("models", "forget", name)
@@ -383,6 +388,7 @@ async def test_a_model_has_one_name(tmp_path: Path, given: str, name: str) -> No
 
     sent = {key: runner.server.chats[0].get(key) for key in ("temperature", "seed", "top_k")}
     assert (done.code, sent) == (0, {"temperature": 0.25, "seed": 7, "top_k": 3})
+    assert f"Sent with every request to {name}: " in shown.out
     assert json.loads(card.out)["model"] == name
     assert (forgotten.code, imported.code) == (0, 0), imported.err
     unmatched = f"models.other matches no model here: the servers have {name}."
@@ -397,6 +403,19 @@ class Holding(ScriptedServer):
     def events(self, answer: Answer, request: Request) -> list[bytes]:
         progress = {"processed": 3000, "cache": 3000, "total": 4500}
         return [_event({"choices": [], "prompt_progress": progress}), *super().events(answer, request)]
+
+
+async def test_at_a_terminal_with_the_answer_in_a_file_the_reading_is_a_line(tmp_path: Path) -> None:
+    async with Holding(["Hello."], kind="llama.cpp") as server:
+        runner = Runner(tmp_path, server)
+        ours, theirs = pty.openpty()
+        line = (sys.executable, "-m", "ollm", "-p", "hi")
+        streams = {"stdin": DEVNULL, "stdout": PIPE, "stderr": theirs}
+        child = await asyncio.create_subprocess_exec(*line, **streams, cwd=runner.workspace, env=runner.environment())
+        answer, _ = await child.communicate()
+        told = os.read(ours, 10_000).decode()
+
+    assert (answer, told.count("· reading 1,500 new tokens, speed not known yet")) == (b"Hello.\n", 1), told
 
 
 async def test_the_price_counts_only_what_the_server_does_not_hold(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from ollm.app import ClosedSession, ProcessScope
 from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn
 from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.errors import NotFoundError
+from ollm.providers.base import name_model
 from ollm.providers.request_settings import find_model_settings, format_settings, list_request_settings
 from ollm.runtime.prompt.breakdown import (
     count_hidden_tools,
@@ -49,7 +50,7 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
     lines = [*_describe_prompt(prompt)]
     if settings:
         document["requestSettings"] = settings
-        lines.append(f"Sent with every request to {prompt.model.model}: {format_settings(settings)}.")
+        lines.append(f"Sent with every request to {name_model(prompt.model.model)}: {format_settings(settings)}.")
     print_result(document, "\n".join(lines), as_json=as_json)
 
 

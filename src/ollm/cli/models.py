@@ -25,7 +25,7 @@ from ollm.cli.options import (
 from ollm.cli.text_printer import show_waiting
 from ollm.domain.model_facts import CARD_FIELDS
 from ollm.domain.text import format_seconds
-from ollm.providers.base import name_models
+from ollm.providers.base import name_model, name_models
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile
 from ollm.providers.local_models.model_store import ModelStore
 from ollm.services.compare import describe_results
@@ -140,7 +140,7 @@ def probe(model: str | None, as_json: bool) -> None:
     """
     card = asyncio.run(run_trials(ProcessScope(), model))
     rows = [(trial.name, MARKS[trial.ok], trial.told, f"{trial.seconds:.1f}") for trial in card.trials]
-    head = f"{make_printable(card.model)}, probed {card.facts.probed}\n"
+    head = f"{make_printable(name_model(card.model))}, probed {card.facts.probed}\n"
     table = format_table(("TRIAL", "", "FOUND", "SECONDS"), rows)
     print_result(card, "\n".join((head + table, *map(make_printable, describe_faults(card.trials)))), as_json=as_json)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import zlib
@@ -355,11 +356,28 @@ async def test_a_session_that_pauses_is_saved(
                 await asyncio.sleep(0.01)
 
 
-async def test_the_session_is_saved_before_the_model_changes(place: Place, server: SlotServer) -> None:
+async def test_the_session_is_saved_before_the_model_changes_and_back_it_costs_little(
+    place: Place, server: SlotServer
+) -> None:
+    forms, about = {"m": "native", "other": "blocks"}, {"prefillPerSecond": 10}
+    facts = {f"openai|{server.base_url}/v1|{model}": {"callForm": form, **about} for model, form in forms.items()}
+    (place.root / "home" / "model-facts.json").write_text(json.dumps(facts))
+    server.script = lambda request: Answer(text="ok", prompt_tokens=4000, cached_tokens=0)
     async with place.chat() as conversation:
         await conversation.ask(NOTES)
         await conversation.command("model", "other")
+        server.build = "b2"  # it has other weights
+        switched = (await conversation.command("model", "other")).text
         assert len(place.files) == 1
+        server.build = "b1"
+        back = (await conversation.command("model", "m")).text
+        await conversation.command("model", "other")
+        await conversation.ask("And now?")
+        told = (await conversation.command("context")).text
+
+    assert re.search(r"Your next message reads \d+,\d{3} tokens, about \d+ min", switched), switched
+    assert "0% reused; the model changed." in told
+    assert "reads" not in back, back
 
 
 async def test_the_oldest_files_are_dropped_above_the_limit(place: Place, server: SlotServer) -> None:

@@ -66,7 +66,8 @@ async def switch_model(conversation: ConversationParts, name: str) -> CommandRep
     now = conversation.state.model
     conversation.state.chosen_model = now.name
     text = f"Switched to {name_model(now.name)} ({now.window:,}-token context)."
-    if price := now.describe_reading(conversation.prompt.used_tokens):
+    unread = await conversation.state.count_unread() if conversation.state.count_unread else None
+    if price := now.describe_reading(conversation.prompt.used_tokens if unread is None else unread):
         text += f" Your next message {price}."
     return CommandReply(text=text, data={"model": now.name})
 

@@ -51,7 +51,7 @@ class ServerMemory(TurnObserver):
         self._unsaved = self._asked = self._is_useless = False
         self._restored: tuple[SavedSlot, int] | None = None  # for the next answer, with the tokens it may reuse
         self._idle: asyncio.Task[None] | None = None
-        parts.state.before_model_change = self.save
+        parts.state.before_model_change, parts.state.count_unread = self.save, self.count_unread
 
     async def before_turn(self, text: str) -> None:
         self._asked = False
@@ -87,6 +87,16 @@ class ServerMemory(TurnObserver):
         if self._idle:
             self._idle.cancel()
         await self.save()
+
+    async def count_unread(self) -> int | None:
+        """Count the tokens of the next request that the server reads after a restore, or None without a saved file."""
+        session_id, model = self._parts.session.id, self._parts.state.model
+        with suppress(OllmError, OSError):
+            slots = await open_slots(model.provider, model.name) if session_id else None
+            if slots and session_id and (saved := self._saved.get(session_id, await slots.identify_model())):
+                tokens = await self._tokenize(slots)
+                return len(tokens) - count_common(read_slot_tokens(saved.path), tokens) if tokens else None
+        return None
 
     async def save(self, growth: float = 0) -> None:
         """Save the session, if a slot holds it and it grew by this factor since it was saved. A failure is only logged:

@@ -152,8 +152,8 @@ class Prompt:
 
     def set_window(self, window: int, model: str | None = None) -> None:
         """Change the window or model. This is always a recorded step of the conversation."""
+        self._cause = "window" if model in (None, self.model.model) else "model"
         self.model = msgspec.structs.replace(self.model, window=window, model=model or self.model.model)
-        self._cause = "window"
         self.refresh_system_prompt()
 
     def set_thinking(self, origin: str, replay: ReplayThinking) -> None:
