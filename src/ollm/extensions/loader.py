@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from ollm.config.settings import Settings
-from ollm.config.yaml_tree import InvalidYaml, SourcePosition, parse_yaml, parse_yaml_cached, to_plain_value
+from ollm.config.yaml_tree import SourcePosition, parse_yaml, parse_yaml_cached, to_plain_value
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.system.atomic import read_small_file
@@ -95,14 +95,10 @@ def read_manifest(folder: Path, memory: Path | None = None) -> Manifest:
     an unchanged one is not parsed as YAML again."""
     file = folder / MANIFEST_FILE
     try:
-        if file.stat().st_size > MAX_MANIFEST_BYTES:
-            raise UsageError(f"{file} is larger than {MAX_MANIFEST_BYTES // 1024} KiB.")
-        text, place = read_small_file(file).decode("utf-8"), SourcePosition(file=str(file))
+        text, place = read_small_file(file, MAX_MANIFEST_BYTES).decode("utf-8"), SourcePosition(file=str(file))
         entry = parse_yaml(text, place) if memory is None else parse_yaml_cached(text, place, memory)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"Cannot read {file}: {error}.", action="An extension has one.") from error
-    except InvalidYaml as error:
-        raise UsageError(str(error)) from error
     document = to_plain_value(entry) if entry is not None else None
     if isinstance(document, dict) and isinstance(document.get("version"), int | float):
         document["version"] = str(document["version"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
@@ -29,7 +28,7 @@ from ollm.tools.files.file_text import (
     LineRange,
     count_lines,
     detect_text_encoding,
-    make_too_large_failure,
+    read_whole,
 )
 from ollm.tools.framework.base import PATH_ALIASES, WIDE_WINDOW_TOKENS, Count, SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import append_notes, show_controls, take_head
@@ -146,10 +145,7 @@ def _make_unknown_failure(path: str, symbol: str, definitions: Sequence[CodeDefi
 
 def _read_all(path: str, file: BinaryIO) -> bytes:
     """Read the whole file as UTF-8, whatever its encoding."""
-    size = os.fstat(file.fileno()).st_size
-    data = file.read(MAX_OUTLINED_BYTES + 1)
-    if len(data) > MAX_OUTLINED_BYTES:
-        raise make_too_large_failure(path, size, MAX_OUTLINED_BYTES)
+    data = read_whole(path, file, MAX_OUTLINED_BYTES)
     encoding: Encoding = detect_text_encoding(path, data, len(data))
     return encoding.decode(data).encode("utf-8", "replace")
 

@@ -21,7 +21,7 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import FileChange, Location, Risk, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.services.syntax_check import describe_lost_syntax
-from ollm.tools.files.file_text import Encoding, detect_encoding, detect_newline, make_too_large_failure
+from ollm.tools.files.file_text import Encoding, detect_encoding, detect_newline, read_whole
 from ollm.tools.framework.base import PATH_ALIASES, CheckEdit, Text, Tool, ToolContext
 from ollm.tools.framework.output import show_controls
 
@@ -98,10 +98,8 @@ def read_current(context: ToolContext, given: str) -> CurrentFile | None:
             return None
         raise
     with file:
-        status, limit = os.fstat(file.fileno()), context.settings.read_file.max_bytes
-        if status.st_size > limit:
-            raise make_too_large_failure(given, status.st_size, limit)
-        content = file.read()
+        status = os.fstat(file.fileno())  # An edit after this is noticed as a change.
+        content = read_whole(given, file, context.settings.read_file.max_bytes)
         return CurrentFile(content=content, status=status, encoding=detect_encoding(content))
 
 

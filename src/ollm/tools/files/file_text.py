@@ -218,12 +218,18 @@ async def read_text(given: str, file: BinaryIO, wanted: LineRange, settings: Too
         if wanted.whole:
             raise make_too_large_failure(given, size, limit)
         return await _read_stream(given, file, wanted, settings.output)
-    content = file.read(limit + 1)
-    if len(content) > limit:
-        raise make_too_large_failure(given, len(content), limit)
+    content = read_whole(given, file, limit)
     encoding = detect_text_encoding(given, content, len(content))
     part = _slice_text(encoding.decode(content), wanted)
     return msgspec.structs.replace(_make_excerpt(given, part, wanted, settings.output, encoding), content=content)
+
+
+def read_whole(given: str, file: BinaryIO, limit: int) -> bytes:
+    """Read a file to its end. Raises ToolFailure("FileTooLarge")."""
+    content = file.read(limit + 1)
+    if len(content) > limit:
+        raise make_too_large_failure(given, max(len(content), os.fstat(file.fileno()).st_size), limit)
+    return content
 
 
 async def _read_stream(given: str, file: BinaryIO, wanted: LineRange, limits: OutputSettings) -> Excerpt:
