@@ -89,6 +89,8 @@ def test_what_is_set_is_read_back_and_every_comment_stays(value, before, ending:
         ("a: &x {model: m}\nprovider: *x\n", "provider.model"),
         ("provider:\n  model: | # mine\n    m\n", "provider.model"),
         ("provider: 7\n", "provider.model"),
+        ("words\n", "provider.model"),
+        ("[1]\n", "provider.model"),
     ],
 )
 def test_what_would_touch_other_text_is_refused(text: str, key: str) -> None:

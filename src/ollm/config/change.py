@@ -234,10 +234,10 @@ def _insert_value(text: str, key: Any, node: Any, rest: list[str], value: str) -
     if node is not None and node.id == "mapping":
         column = node.value[0][0].start_mark.column
     elif node is not None and node.value in ("", "~", "null") and node.style is None:
-        column = key.start_mark.column + 2
+        column = key.start_mark.column + 2 if key else 0
         text = text[: node.start_mark.index] + text[node.end_mark.index :]
     elif node is not None:
-        raise _make_refusal([str(key.value)])
+        raise _make_refusal(rest)
     place = (key and text.find("\n", key.end_mark.index) + 1) or len(text)
     newline = "\r\n" if "\r\n" in text else "\n"
     gap = "" if text[:place].endswith("\n") or not text else newline
