@@ -220,18 +220,30 @@ async def test_a_model_that_cannot_be_loaded_is_not_switched_to(tmp_path: Path) 
             await terminal.ended()
 
 
-async def test_two_models_of_one_short_name_are_told_apart(tmp_path: Path) -> None:
-    pair = ("one/Qwen-GGUF:Q4", "two/Qwen-GGUF:Q4")
-    async with ScriptedServer(["Hello."], kind="vllm", models=(*pair, "other/big.gguf"), window=1) as server:
-        runner = Runner(tmp_path, server)
-        listed = await runner.run("models", "list")
-        either = await runner.run("-p", "hi", "-m", "Qwen:Q4")
-        tiny = await runner.run("-p", "hi", "-m", pair[1])
+class Named(ScriptedServer):
+    """llama.cpp, which names its model in each part of an answer."""
 
-    assert all(re.search(rf"^{name} ", listed.out, re.MULTILINE) for name in (*pair, "big")), listed.out
-    assert (either.code, "Qwen:Q4 can be one/Qwen-GGUF:Q4 or two/Qwen-GGUF:Q4." in either.err) == (2, True)
-    assert "A context window of 1 tokens is too small" in tiny.err
-    assert "internal error" not in tiny.err
+    def events(self, answer: Answer, request: Request) -> list[bytes]:
+        named = f'data: {{"model": "{self.models[0]}", '.encode()
+        return [event.replace(b"data: {", named, 1) for event in super().events(answer, request)]
+
+
+async def test_a_model_that_was_replaced_on_the_server_during_a_chat_is_told_once(tmp_path: Path) -> None:
+    told = "The server answers with other now, not small: choose it with `/model other`."
+    async with Named(["One.", "Two.", "Three."], kind="llama.cpp", models=("/x/small.gguf",)) as server:
+        async with at_terminal(Runner(tmp_path, server), "chat", "-m", "small") as terminal:
+            terminal.type("hi" + ENTER)
+            await terminal.wait_for("One.", gone="Esc stops")
+            server.models = ("/x/other.gguf",)
+            terminal.type("again" + ENTER)
+            await terminal.wait_for("Two.", gone="Esc stops")
+            terminal.type("more" + ENTER)
+            await terminal.wait_for("Three.", gone="Esc stops")
+            assert " ".join(terminal.text().split()).count(told) == 1
+            terminal.type("/model other" + ENTER)
+            await terminal.wait_for("Switched to other")
+            terminal.type(CTRL_D)
+            await terminal.ended()
 
 
 class Starting(ScriptedServer):

@@ -238,6 +238,19 @@ async def test_an_unknown_model_is_named_with_the_nearest_there_is(tmp_path: Pat
     assert "Did you mean 'scripted-7b'?" in done.err
 
 
+async def test_two_models_of_one_short_name_are_told_apart(tmp_path: Path) -> None:
+    pair = ("one/Qwen-GGUF:Q4", "two/Qwen-GGUF:Q4")
+    async with running(tmp_path, ["Hello."], kind="vllm", models=(*pair, "other/big.gguf"), window=1) as runner:
+        listed = await runner.run("models", "list")
+        either = await runner.run("-p", "hi", "-m", "Qwen:Q4")
+        tiny = await runner.run("-p", "hi", "-m", pair[1])
+
+    assert all(re.search(rf"^{name} ", listed.out, re.MULTILINE) for name in (*pair, "big")), listed.out
+    assert (either.code, "Qwen:Q4 can be one/Qwen-GGUF:Q4 or two/Qwen-GGUF:Q4." in either.err) == (2, True)
+    assert "A context window of 1 tokens is too small" in tiny.err
+    assert "internal error" not in tiny.err
+
+
 NOBODY = "http://127.0.0.1:9"
 
 

@@ -81,6 +81,7 @@ class OpenAICompatible(ServerProvider):
         self.kind: Kind | None = None  # None means not connected yet.
         self._inner_kind: Kind | None = None  # It is that of the server behind llama-swap.
         self._slots: LlamaSlots | None = None
+        self._answering = self._replacement = ""  # the model of the last answer, and one that it replaced since
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         async def name_models(error: OllmError) -> OllmError | None:
@@ -242,8 +243,16 @@ class OpenAICompatible(ServerProvider):
             )
         if not done and not assembly.is_complete:
             raise self._make_broken_error()
+        if self._answering not in ("", assembly.model) and self.kind == LLAMA_CPP and not self.pages:
+            self._replacement = assembly.model
+        self._answering = assembly.model
         for piece in assembly.finish():
             yield piece
+
+    def take_replacement(self) -> str:
+        """Return the model that a server of a single one got in place of the one before, once."""
+        found, self._replacement = self._replacement, ""
+        return found
 
     async def _get_listing(self, *, anew: bool = False) -> Any:
         """Get the server's model list, waiting while it loads a model. Returns None if it has no list."""

@@ -81,6 +81,7 @@ class StreamAssembler:
         self._counts_reuse = False
         self._read_seconds = 0.0
         self._truncated = False
+        self.model = ""  # It is the name that the server gives its model.
         self.writing = False  # It is set once text, thinking or a part of a call came.
 
     @property
@@ -98,6 +99,7 @@ class StreamAssembler:
         if chunk.get("usage") or chunk.get("timings"):
             self._update_usage(chunk)
         self._truncated = self._truncated or chunk.get("truncated") is True
+        self.model = self.model or as_text(chunk.get("model"))
         pieces: list[AnyPiece] = []
         if progress := as_mapping(chunk.get("prompt_progress")):
             processed, total, cached = (as_int(progress.get(name)) for name in ("processed", "total", "cache"))

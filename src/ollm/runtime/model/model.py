@@ -31,6 +31,7 @@ from ollm.providers.base import (
     Provider,
     TextPiece,
     ThinkingPiece,
+    name_model,
 )
 from ollm.runtime.model.tool_call_fallback import StreamWatch, ToolCallFallback, format_request, stream_pieces
 from ollm.services.token_counting import TokenCounter
@@ -145,6 +146,14 @@ class Model:
         again = price.prompt if price.reused is None else price.reused
         read = (usage.prompt_tokens - reused) * price.prompt + reused * again
         return (read + usage.completion_tokens * price.completion) / 1e6
+
+    def take_replacement(self) -> str:
+        """Return a notice if the server has another model since the last answer."""
+        take = getattr(self.provider, "take_replacement", None)
+        if not (other := take() if take else ""):
+            return ""
+        other = name_model(other)
+        return f"The server answers with {other} now, not {name_model(self.name)}: choose it with `/model {other}`."
 
     async def learn_served_window(self, window: int) -> None:
         """Record that the server serves less than it says at this moment: it may have been restarted with less."""

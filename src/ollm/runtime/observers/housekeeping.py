@@ -93,6 +93,8 @@ class ModelFactsObserver(TurnObserver):
         if self._prompt.window_learnt and self._prompt.model.window < self._state.model.window:
             self._prompt.window_learnt = False
             await self._state.model.learn_served_window(self._prompt.model.window)
+        if news := self._state.model.take_replacement():
+            self._emit(Notice(level="warning", text=news))
         if news := self._state.model.pictures.take_news():
             self._emit(Notice(level="warning", text=f"{name_model(self._state.model.name)}: {news}"))
         facts, known = self._state.model.facts, self._state.model.known
