@@ -126,7 +126,7 @@ async def test_one_that_was_killed_and_is_asked_for_again_is_done_once(talking: 
     done = await closed.rewind(known, lambda flow: flow.rewind(RewindRequest(number=1, scope="both", yes=True)))
 
     assert "it is complete now. 1 file restored." in done.text
-    assert "Nothing was changed: message 1 is out of the context already." in done.text
+    assert "Message 1 is out of the context already." in done.text
     assert [step["step"] for step in talk.document["metadata"]["contextHistory"]] == ["rewind"]
 
 

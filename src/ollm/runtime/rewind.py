@@ -75,13 +75,13 @@ class RewindFlow:
         if not request.yes:
             lines = [*await self._describe_preview(request, scope, plan), note]
             return self.make_outcome(number, scope, lines, plan, dry_run=True)
-        if not (plan and plan.steps) and (scope == "files" or is_rewound(self.session, number)):
-            lines = [describe_nothing(number, plan, files_only=scope == "files"), note]
-            return self.make_outcome(number, scope, lines, plan)
-        step: Step = {"step": "rewind-files" if scope == "files" else "rewind", "before": number}
-        result = await self._run(step, scope, plan)
-        head = describe_outcome(number, result) if scope == "files" else f"Rewound to before message {number}."
-        return self.make_outcome(number, scope, [head, describe_result(result) if result else "", note], result)
+        done: RestorePlan | RestoreResult | None = plan
+        head = f"Message {number} is out of the context already."
+        if (plan and plan.steps) or not (scope == "files" or is_rewound(self.session, number)):
+            step: Step = {"step": "rewind-files" if scope == "files" else "rewind", "before": number}
+            done, head = await self._run(step, scope, plan), f"Rewound to before message {number}."
+        head = describe_outcome(number, done) if scope == "files" else head
+        return self.make_outcome(number, scope, [head, describe_result(done) if done else "", note], done)
 
     async def redo(self, *, force: bool, dry_run: bool = False) -> RewindOutcome:
         """Undo the last rewind, or preview that."""
@@ -183,7 +183,7 @@ def describe_plan(plan: RestorePlan) -> str:
     return "\n".join([head, *list_changes(files), *list_skipped(plan.skipped), *(["", scope] if scope else [])])
 
 
-def describe_result(result: RestoreResult) -> str:
+def describe_result(result: RestorePlan | RestoreResult) -> str:
     """Describe the changes made to the files."""
     files = result.files
     deleted = sum(change.after is None for change in files)
@@ -193,23 +193,11 @@ def describe_result(result: RestoreResult) -> str:
     return "\n".join([head, *list_skipped(result.skipped)])
 
 
-def describe_outcome(number: int, result: RestoreResult | None) -> str:
+def describe_outcome(number: int, result: RestorePlan | RestoreResult | None) -> str:
     """Describe whether the files are now as before a message. Without a result nothing had changed."""
     if result is None or not result.skipped:
         return f"Files are as they were before message {number}."
     return f"{'Not all' if result.files else 'No'} files went back to before message {number}."
-
-
-def describe_nothing(number: int, plan: RestorePlan | None, *, files_only: bool) -> str:
-    """Describe a rewind that changes nothing, with the skipped files."""
-    skipped = plan.skipped if plan else ()
-    if not files_only:
-        head = f"Nothing was changed: message {number} is out of the context already."
-    elif skipped:
-        head = f"No files went back to before message {number}."
-    else:
-        head = f"Files are as they were before message {number}. No files were changed."
-    return "\n".join([head, *list_skipped(skipped)])
 
 
 def describe_scope(plan: RestorePlan) -> str:

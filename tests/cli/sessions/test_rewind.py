@@ -277,6 +277,6 @@ async def test_going_back_twice_to_one_message_is_taken_back_once(tmp_path: Path
         back = await runner.run("sessions", "redo")
         more = await runner.run("sessions", "redo")
 
-    assert (again.code, again.out) == (0, "Nothing was changed: message 1 is out of the context already.\n")
+    assert (again.code, again.out) == (0, "Message 1 is out of the context already.\n\nNo files were changed.\n")
     assert (back.code, more.code) == (0, 2)
     assert read_files(runner.workspace) == {"a.txt": "model\n"}

@@ -333,11 +333,6 @@ class Model:
         except OllmError:
             return None
 
-    @property
-    def keeps_conversation(self) -> bool:
-        """True unless the server refused the last request, or is known to read every prompt anew."""
-        return self.facts.reuses_prefix is not False and self.reading.is_answered
-
     def summarise_aside(
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int
     ) -> AsyncIterator[str]:

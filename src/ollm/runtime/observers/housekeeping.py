@@ -215,17 +215,14 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
 
     async def before_question(self) -> None:
         """End the turn's changes before a question: changes until the next call are the user's."""
-        await self._end()
-
-    async def after_turn(self, report: TurnReport) -> None:
-        self._missed = False
-        await self._end()
-
-    async def _end(self) -> None:
         await self._settle()
         if (checkpoints := self._checkpoints.built) and checkpoints.begun:
             self._ending = asyncio.ensure_future(self._take_end(checkpoints))
             await asyncio.shield(self._ending)
+
+    async def after_turn(self, report: TurnReport) -> None:
+        self._missed = False
+        await self.before_question()
 
     async def _settle(self) -> None:
         """Wait for checkpoints in progress, so that a cancelled turn also has its start and its end."""

@@ -231,7 +231,8 @@ class Compactor:
         """Take the model that writes the next summaries. If its server does not hold the conversation, it is not asked
         on top of it."""
         self.speeds = model.facts.prefill_per_second, model.facts.decode_per_second
-        self._aside = model.summarise_aside if model.keeps_conversation else None
+        holds_it = model.facts.reuses_prefix is not False and model.reading.is_answered
+        self._aside = model.summarise_aside if holds_it else None
 
     @property
     def settings(self) -> CompressionSettings:
