@@ -209,21 +209,24 @@ async def test_a_turn_that_was_cut_off_goes_on_with_its_thinking(tmp_path: Path,
     assert wire_ids(runner.server.chats[-1]) == (["x1"], ["x1"])
 
 
-async def test_thinking_gives_way_before_results_and_shows_as_a_part(tmp_path: Path) -> None:
-    long = [think(f"Step {step}. {prose(300)}", path=f"{step}.txt") for step in range(12)]
+@pytest.mark.parametrize(("steps", "words", "lines"), [(12, 300, 1), (20, 60, 28)])
+async def test_thinking_gives_way_before_results_and_shows_as_a_part(
+    tmp_path: Path, steps: int, words: int, lines: int
+) -> None:
+    long = [think(f"Step {step}. {prose(words)}", path=f"{step}.txt") for step in range(steps)]
     async with running(tmp_path, [*long, "Done."], kind="vllm") as runner:
-        for step in range(12):
-            (runner.workspace / f"{step}.txt").write_text(f"hello {step}\n")
+        for step in range(steps):
+            (runner.workspace / f"{step}.txt").write_text(f"hello {step}\n" * lines)
         done = await runner.run("-p", "Read all files")
         shown = await runner.run("context", "show")
 
     assert done.code == 0
     assert "Left older thinking out" in done.err
-    assert len(runner.server.chats) == 13, "no summary was asked for"
+    assert len(runner.server.chats) == steps + 1, "no summary was asked for"
     last = runner.server.chats[-1]
-    assert 0 < len(thoughts(last)) < 12
-    assert "Step 11." in thoughts(last)[-1]
-    assert sum("hello" in str(message["content"]) for message in last["messages"]) == 12
+    assert 0 < len(thoughts(last)) < steps
+    assert f"Step {steps - 1}." in thoughts(last)[-1]
+    assert sum("hello" in str(message["content"]) for message in last["messages"]) == steps
     assert "thinking" in shown.out
     assert "Step 0." in (next((runner.home / "sessions").glob("*.json"))).read_text()
 

@@ -258,14 +258,14 @@ class Compactor:
             raise ContextFull(text, action=CONTEXT_FULL_ACTIONS)
 
     def shed_thinking(self, prompt: Prompt, emit: Emit) -> bool:
-        """Leave older thinking out if the messages exceed their budget and that makes room for a while. Otherwise a
+        """Leave older thinking out if the messages exceed their budget and that frees a quarter of it. Otherwise a
         compaction does it in the same step, so that the server reads the prompt again once."""
         if not _is_over(prompt):
             return False
         context, enough = prompt.get_active_context(), prompt.compute_budget().trigger // 2
         messages = shed_thinking(context.messages, prompt.message_tokens - enough, self._counter)
         enabled = self._settings.compression.enabled
-        if messages == context.messages or (enabled and self._counter.count_messages(messages) > enough):
+        if messages == context.messages or (enabled and self._counter.count_messages(messages) > enough * 3 // 2):
             return False
         prompt.replace_context(msgspec.structs.replace(context, messages=messages), "thinking")
         emit(Notice(level="info", text="Left older thinking out of the context to make room."))
