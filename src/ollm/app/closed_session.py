@@ -163,16 +163,16 @@ class ClosedSession:
             fill_prompt_for_viewing(prompt, session, kept, lambda name: read_context(self.snapshot_files.load(name)))
         if forms := (kept.forms if kept else facts):
             prompt.set_forms(forms)
-        if forms and forms.chats_only:
-            return prompt
-        tools = select_tools(
-            prompt.mode,
-            scope.toolbox.registry.list(),
-            model.window,
-            folded=prompt.get_active_context().folded,
-            instruction_tokens=count_instruction_tokens(model.window, prompt.mode),
-        )
-        prompt.set_tools(tools)
+        if not (forms and forms.chats_only):
+            prompt.set_tools(
+                select_tools(
+                    prompt.mode,
+                    scope.toolbox.registry.list(),
+                    model.window,
+                    folded=prompt.get_active_context().folded,
+                    instruction_tokens=count_instruction_tokens(model.window, prompt.mode),
+                )
+            )
         return prompt
 
     def _create_scope(self) -> ConversationScope:

@@ -237,10 +237,10 @@ class TextPrinter(Printer):
             about = f"about {format_seconds(event.seconds_left or 0)}{left}"
             self._print_aside(f"· reads {event.priced_tokens:,} new tokens, {about}")
         elif event.stage == "reading" and event.seconds_left is None and event.total > event.processed:
-            said, self._wait.doing = self._wait.doing, f"reading {event.total - event.cached:,} new tokens"
-            self._wait.doing += ", speed not known yet"
-            if said != self._wait.doing and sys.stderr.isatty() and not sys.stdout.isatty():
-                self._print_aside(f"· {self._wait.doing}")
+            doing = f"reading {event.total - event.cached:,} new tokens, speed not known yet"
+            before, self._wait.doing = self._wait.doing, doing
+            if before != doing and sys.stderr.isatty() and not sys.stdout.isatty():
+                self._print_aside(f"· {doing}")
 
     def _print_aside(self, line: str) -> None:
         self._print_open_block()
