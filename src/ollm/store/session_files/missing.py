@@ -18,8 +18,7 @@ class MissingEntries:
     """
 
     def __init__(self, damage: DamageReport, head: JsonObject, table: EntryTable, *, part: bool) -> None:
-        metadata = head.get("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
+        metadata = head["metadata"]
         self._damage, self._table, self._part = damage, table, part
         self._gaps, self._last = table.list_gaps(), max(table.last_number, table.partial.number - 1)
         self._known, self._known_calls = _parse_known(metadata.get(MISSING))

@@ -96,25 +96,20 @@ def iter_own_files(directory: Path, session_id: str) -> Iterator[Path]:
 
 
 def adopt_sessions(places: SessionPlaces, earlier: Path, clock: Clock) -> None:
-    """Move the sessions of an earlier version's directory here. Raises StorageError if they cannot be moved."""
+    """Move the sessions of an earlier version's directory here. If a session is here already, the other files are kept
+    beside it. Raises StorageError if they cannot be moved."""
     try:
-        _move_sessions(places, earlier, clock)
+        for session_id in list_ids_in(earlier):
+            stamp = f".original-{format_name_stamp(clock())}" if places.has(session_id) else ""
+            make_private_directory(places.directory)
+            for path in iter_own_files(earlier, session_id):
+                with contextlib.suppress(FileNotFoundError):  # another process moves them too
+                    path.rename(places.directory / f"{path.name}{stamp}")
     except OSError as error:
         raise StorageError(
             f"Sessions of an earlier version cannot be moved to {places.directory} ({error.strerror}): {earlier}.",
             action="Make both directories writable, or move the files yourself.",
         ) from error
-
-
-def _move_sessions(places: SessionPlaces, earlier: Path, clock: Clock) -> None:
-    """Move the files. If a session is here already, the other files are kept beside it."""
-    for session_id in list_ids_in(earlier):
-        is_known = places.has(session_id)
-        make_private_directory(places.directory)
-        for path in iter_own_files(earlier, session_id):
-            stamp = f".original-{format_name_stamp(clock())}" if is_known else ""
-            with contextlib.suppress(FileNotFoundError):  # another process moves them too
-                path.rename(places.directory / f"{path.name}{stamp}")
 
 
 def match_prefix(ids: list[str], prefix: str, shown_by: str = "ollm sessions list", noun: str = "session") -> str:
