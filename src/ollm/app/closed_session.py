@@ -33,7 +33,6 @@ from ollm.store.workspace_place import find_database
 from ollm.tools.framework.tool_selection import select_tools
 
 if TYPE_CHECKING:
-    from ollm.app.conversation import ConversationScope
     from ollm.domain.events import Event
     from ollm.domain.session import ContextSnapshot, Session
     from ollm.runtime.model.model import Model
@@ -155,7 +154,10 @@ class ClosedSession:
         kept = read_saved_context(self._read_saved_context(session.session_id) if session else None)
         facts = chosen.facts if chosen else None
         counter = TokenCounter(kept.counted_factor if kept else facts.token_factor if facts else 1.0)
-        scope = self._create_scope()
+        from ollm.app.conversation import ConversationScope
+
+        options = ConversationOptions(workspace=self.workspace)
+        scope = ConversationScope(WorkspaceScope(self.process, self.workspace), options, AsyncExitStack())
         scope.add_entries(model.window)
         prompt = Prompt(model, settings, counter, scope.storage.entries)
         prompt.meter.set_shown_thinking(kept.shown_thinking if kept else None)
@@ -174,12 +176,6 @@ class ClosedSession:
                 )
             )
         return prompt
-
-    def _create_scope(self) -> ConversationScope:
-        from ollm.app.conversation import ConversationScope
-
-        scope = WorkspaceScope(self.process, self.workspace)
-        return ConversationScope(scope, ConversationOptions(workspace=self.workspace), AsyncExitStack())
 
     def _read_saved_context(self, session_id: str) -> bytes | None:
         """Load the context saved after the last turn. Never creates a database."""

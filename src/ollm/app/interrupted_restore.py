@@ -29,13 +29,9 @@ async def recover_restore(scope: WorkspaceScope, report: Callable[[str], None]) 
     except OllmError as error:
         report(f"A rewind or /redo was interrupted and could not be completed: {error}")
         return None
-    report(f"{name_restore(found)} was interrupted; it is complete now. {describe_result(found.result)}")
+    name = "A /redo" if found.journal.kind == "redo" else f"A rewind to before message {found.journal.message_id}"
+    report(f"{name} was interrupted; it is complete now. {describe_result(found.result)}")
     return found
-
-
-def name_restore(found: InterruptedRestore) -> str:
-    journal = found.journal
-    return "A /redo" if journal.kind == "redo" else f"A rewind to before message {journal.message_id}"
 
 
 async def record_rewind(scope: WorkspaceScope, found: InterruptedRestore) -> None:

@@ -122,7 +122,8 @@ class TurnCalls:
             self._guide.begin_answer(answer.text, acts=bool(answer.calls))
         for piece in answer.calls:
             found = self._guide.resolve_call(piece) if self._guide else piece
-            name, arguments = unwrap_call(found.name, wrap_arguments(found.arguments))
+            given = found.arguments if isinstance(found.arguments, dict) else {UNPARSED_KEY: found.arguments}
+            name, arguments = unwrap_call(found.name, given)
             call = ToolCall(id=self._new_call_id(), name=name, arguments=arguments, wire_id=piece.id)
             if refusal := getattr(found, "refusal", ""):
                 self._refusals[call.id] = refusal
@@ -197,10 +198,6 @@ def explain_failure(records: Sequence[ToolCallRecord]) -> str:
             step = record.args.get("path") or record.name
             return STEP_FAILED.format(step, record.error.message.partition("\n")[0])
     return ""
-
-
-def wrap_arguments(arguments: JsonObject | str) -> JsonObject:
-    return arguments if isinstance(arguments, dict) else {UNPARSED_KEY: arguments}
 
 
 class StreamedAnswer:
