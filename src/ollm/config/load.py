@@ -147,7 +147,9 @@ def _combine_layers(layers: list[Layer], reading: SettingsReader) -> LoadedSetti
         values = merge_layers(drop_other_server(values, layer.values), layer.values, adding=adding)
         places |= {key: place for key, place in layer.places.items() if "[" not in key}
         if "rules" in layer.values.get("policy", {}):
-            rules = [*(rules if adding else []), *_list_rule_places(layer)]
+            indices = range(len(layer.values["policy"]["rules"]))
+            own = [RulePlace(layer=layer.name, place=layer.places[f"policy.rules[{index}]"]) for index in indices]
+            rules = [*(rules if adding else []), *own]
     return LoadedSettings(
         settings=_build_struct(Settings, values),
         problems=tuple(reading.mistakes),
@@ -166,11 +168,6 @@ def _build_field(default: Any, value: Any) -> Any:
     if isinstance(default, msgspec.Struct):
         return _build_struct(type(default), value)
     return tuple(value) if isinstance(default, tuple) else value
-
-
-def _list_rule_places(layer: Layer) -> list[RulePlace]:
-    count = len(layer.values["policy"]["rules"])
-    return [RulePlace(layer=layer.name, place=layer.places[f"policy.rules[{index}]"]) for index in range(count)]
 
 
 def _build_layer(name: str, entry: YamlEntry | None, reading: SettingsReader) -> Layer:

@@ -151,16 +151,12 @@ def group_messages(messages: Iterable[PromptMessage]) -> list[Group]:
     """Group each assistant message with the results of its calls. Any other message is a group by itself."""
     groups: list[Group] = []
     for message in messages:
-        if message.role == "tool" and groups and _answers_group(message, groups[-1]):
+        calls = groups[-1][0].calls if groups and message.role == "tool" else ()
+        if calls and (message.call_id is None or any(call.id == message.call_id for call in calls)):
             groups[-1] = (*groups[-1], message)
         else:
             groups.append((message,))
     return groups
-
-
-def _answers_group(message: PromptMessage, group: Group) -> bool:
-    calls = group[0].calls
-    return bool(calls) and (message.call_id is None or any(call.id == message.call_id for call in calls))
 
 
 def encode_calls(calls: Iterable[ToolCall], name_call: Callable[[str], str] = str) -> list[JsonObject]:

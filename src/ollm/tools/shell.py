@@ -103,8 +103,14 @@ class Shell(Tool[BackgroundJobs], frozen=True):
     async def run(self, context: ToolContext, needs: BackgroundJobs) -> ToolResult:
         if self.id is not None:
             return await self._manage_job(needs, context)
-        if context.sandbox is not None and (self.outside or context.outside):
-            await _prepare_outside(needs)
+        # No sandboxed command may change the files that one outside uses.
+        leaves = context.sandbox is not None and (self.outside or context.outside)
+        if leaves and (running := await needs.clear_sandboxes()):
+            raise ToolFailure(
+                "Denied",
+                f"Not run: {', '.join(running)} in the sandbox could change the files that a command outside uses. "
+                f'Stop it first, with shell {{"id": "{running[0]}", "action": "stop"}}.',
+            )
         if parts := self._split(context):
             return await self._run_steps(parts, context, needs)
         job = await self._start(LineStep(self.command or "", self.cwd or "."), None, context, needs)
@@ -288,17 +294,6 @@ def _report_timeout(
     message = f"The command {what} {limit:g} s and was killed after {job.seconds:.1f} s, with all its child processes."
     text = append_notes(output, [message, *notes])
     return ToolResult(llm_content=text, return_display=text, error=ErrorInfo(type=kind, message=message))
-
-
-async def _prepare_outside(jobs: BackgroundJobs) -> None:
-    """Make sure that no sandboxed command changes the paths that one outside uses while that runs. Raises
-    ToolFailure."""
-    if running := await jobs.clear_sandboxes():
-        raise ToolFailure(
-            "Denied",
-            f"Not run: {', '.join(running)} in the sandbox could change the files that a command outside uses. "
-            f'Stop it first, with shell {{"id": "{running[0]}", "action": "stop"}}.',
-        )
 
 
 def _describe_exit_code(code: int | None) -> str:

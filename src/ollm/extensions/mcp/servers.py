@@ -151,8 +151,9 @@ class McpServers:
         return {name: found.instructions for name, found in self._catalogues.items() if found.instructions}
 
     def list_states(self) -> list[McpServerState]:
+        connected = {name for name, line in self._connections.items() if line.is_connected}
         return [
-            McpServerState(server, self._is_connected(name), self._catalogues.get(name), self._failures.get(name, ""))
+            McpServerState(server, name in connected, self._catalogues.get(name), self._failures.get(name, ""))
             for name, server in self._servers.items()
         ]
 
@@ -220,9 +221,6 @@ class McpServers:
             self._connections[name] = self._connect(self._servers[name])
             self._connections[name].tell = self._tell
         return self._connections[name]
-
-    def _is_connected(self, name: str) -> bool:
-        return name in self._connections and self._connections[name].is_connected
 
     def _make_call_runner(self, name: str, tool: OfferedTool) -> Run:
         async def run(arguments: JsonObject, emit: Callable[[str], None]) -> ToolResult:
