@@ -76,6 +76,17 @@ async def test_a_template_that_drops_tools_is_found_beside_the_first_answer(tmp_
     assert server.chats[-1]["messages"][0]["role"] == ("user" if server.refuses_system else "system")
 
 
+async def test_a_template_without_tools_is_told_for_a_model_that_writes_blocks(tmp_path: Path) -> None:
+    async with Templated(["Hi.", "Hi."], kind="llama.cpp", models=("coder-1.5b",)) as server:
+        runner = Runner(tmp_path, server)
+        first = await runner.run("-p", "Hello", OLLM_MODEL="coder-1.5b")
+        second = await runner.run("-p", "Hello", OLLM_MODEL="coder-1.5b")
+        card = await runner.run("models", "card", "coder-1.5b")
+
+    assert [done.err.count("its chat template leaves out or refuses tools") for done in (first, second)] == [1, 0]
+    assert re.search(r"faults +tool list", card.out), card.out
+
+
 async def test_what_another_template_dropped_is_forgotten_for_good(tmp_path: Path) -> None:
     async with Templated(["Hi."] * 4, kind="llama.cpp", models=("big-30b",)) as server:
         runner = Runner(tmp_path, server)

@@ -166,12 +166,16 @@ class TemplateLook:
 
     async def choose_forms(self, facts: ModelFacts) -> ModelFacts:
         """Choose the first form in which the model sees every part: as known, with the system prompt in the user's
-        message, with tools, calls and results as text, or both. Without such a form the facts stay."""
+        message, with tools, calls and results as text, or both. Without such a form the facts stay. For a model that
+        writes blocks, tools that the template does not show are a fault too."""
         folded = replace(facts, system_form="user")
         writes = {"call_form": "text", "takes_tools": False, "result_form": "user"}
         native = facts.takes_tools and facts.call_form != "blocks"
         forms = (facts, folded, replace(facts, **writes), replace(folded, **writes)) if native else (facts, folded)
         faults: tuple[LookedPart, ...] = ()
+        if facts.call_form == "blocks":  # It may be so because the template shows no tools.
+            shown = replace(facts, call_form="unknown")
+            faults = ("tools",) if "tools" in self._find_missing(await self._render(shown), shown) else ()
         for form in forms:
             prompt = await self._render(form)
             missing = self._find_missing(prompt, form)

@@ -34,6 +34,7 @@ SOURCES: dict[str, Source] = {
     **dict.fromkeys(("shown_thinking", "faults", "system_form"), "template"),
 }
 TEMPLATE_SOURCES: dict[str, Source] = dict.fromkeys(("takes_tools", "call_form", "result_form"), "template")
+PROBE_SOURCES: dict[str, Source] = dict.fromkeys((*TEMPLATE_SOURCES, "faults", "written_form"), "probe")
 REFUSAL_SOURCES: dict[str, Source] = dict.fromkeys(TEMPLATE_SOURCES, "error")
 
 
@@ -106,7 +107,9 @@ class ModelFactsObserver(TurnObserver):
             self._emit(Notice(level="info", text=f"{name_model(self._state.model.name)}: {news}"))
         self._state.model.known = facts
         refused = {} if changes.get("takes_tools") is not False else REFUSAL_SOURCES
-        self._write(facts.key, changes, SOURCES | (TEMPLATE_SOURCES if changes.get("faults") else refused))
+        by_probe = "parser" in (changes.get("faults") or ())
+        found = PROBE_SOURCES if by_probe else TEMPLATE_SOURCES if changes.get("faults") else refused
+        self._write(facts.key, changes, SOURCES | found)
 
     def _update_token_factor(self) -> None:
         known = self._state.model.facts
