@@ -26,6 +26,7 @@ from ollm.cli.options import (
     shared_options,
     warn,
 )
+from ollm.cli.text_printer import show_waiting
 from ollm.config.settings import Check
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import PromptMessage
@@ -269,6 +270,7 @@ class CompareSpace:
         except OllmError as error:
             warn(f"left out: {clean_lines(error.message)}")
             return None
+        before = before.replace(f"{self._folder / 'check' / self.repository.top.name}/", "")
         told = "\n".join(clean_lines(before).strip().splitlines()[-MAX_TOLD_LINES:])
         request = (writer and await self._rewrite(task.request, told, writer)) or task.request
         return replace(task, request=f"{request}\n\n`{task.check}` fails now and must pass:\n\n{told}")
@@ -280,7 +282,9 @@ class CompareSpace:
         text = f"<message>\n{request}\n</message>\n\n<failing>\n{told}\n</failing>"
         messages = (PromptMessage(role="system", content=REWRITE_ORDER), PromptMessage(role="user", content=text))
         try:
-            answer = "".join([piece async for piece in iterate_text(model.stream(messages, (), MAX_REWRITE_TOKENS))])
+            with show_waiting(f"{writer} writes the request"):
+                stream = model.stream(messages, (), MAX_REWRITE_TOKENS)
+                answer = "".join([piece async for piece in iterate_text(stream)])
         finally:
             await model.provider.close()
         return clean_lines(clean_answer(answer)).strip()

@@ -217,7 +217,9 @@ async def test_python_tests_of_commits_need_no_check_and_a_model_can_write_the_r
         place = runner.workspace / "sub"
         place.mkdir()
         (place / "code.py").write_text("value = 2\n")
-        (place / "test_code.py").write_text("def test_value():\n    assert open('code.py').read() == 'value = 2\\n'\n")
+        (place / "test_code.py").write_text(
+            "def test_value():\n    print(__file__)\n    assert open('code.py').read() == 'value = 2\\n'\n"
+        )
         git(runner.workspace, "add", ".")
         git(runner.workspace, "commit", "-qm", "Two")
         path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
@@ -232,6 +234,7 @@ async def test_python_tests_of_commits_need_no_check_and_a_model_can_write_the_r
     assert listed["request"].startswith("The value should be two.\n\n`python -m pytest")
     assert "The value should be two." in added.out
     assert listed["check"] == "python -m pytest -q test_code.py"
+    assert "\nsub/test_code.py\n" in listed["request"]
     assert "FAILED test_code.py::test_value" in listed["request"]
 
 
