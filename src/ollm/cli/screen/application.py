@@ -36,9 +36,11 @@ ERASE_FROM_SECOND_CELL = "\x1b[C\x1b[J\x1b[D\x1b[K"
 
 
 class TmuxSafeOutput(Vt100_Output):
-    """Output to a terminal. While `held`, everything is collected and then written at once."""
+    """Output to a terminal. While `held`, everything is collected and then written at once. The terminal is not asked
+    where the cursor is: an answer that comes after more text was written would be wrong."""
 
     held = False
+    responds_to_cpr = False
 
     def erase_down(self) -> None:
         self.write_raw(ERASE_FROM_SECOND_CELL)

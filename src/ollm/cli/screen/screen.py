@@ -16,7 +16,6 @@ from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.renderer import Renderer
 from prompt_toolkit.styles import Style
 
 from ollm.cli.screen.chat_session import ConversationRunner, Opener
@@ -48,7 +47,6 @@ class ScreenPrinter:
         self._waiting: list[str] = []
         self._wake = asyncio.Event()
         self._hurry = asyncio.Event()
-        ignore_late_positions(app.renderer)
 
     def add(self, text: str) -> None:
         self._waiting.append(text)
@@ -99,36 +97,10 @@ class ScreenPrinter:
         renderer.erase(leave_alternate_screen=False)
         output.write_raw(self._take_waiting().replace("\n", "\r\n"))
         output.flush()
-        renderer.request_absolute_cursor_position()
 
     def _take_waiting(self) -> str:
         text, self._waiting = "".join(self._waiting), []
         return text
-
-
-def ignore_late_positions(renderer: Renderer) -> None:
-    """Ignore a cursor position that the terminal reported before more text was written, as is common on slow
-    connections. Otherwise the input would be drawn too high, and unread lines would scroll away."""
-    ask, report = renderer.request_absolute_cursor_position, renderer.report_absolute_cursor_row
-    places = 0  # where the input has begun so far
-    asked: list[int] = []  # the place that each answer to come is about
-
-    def ask_for_place() -> None:
-        nonlocal places
-        places += 1
-        before = len(renderer._waiting_for_cpr_futures)  # noqa: SLF001 - the toolkit does not tell it otherwise
-        ask()
-        if len(renderer._waiting_for_cpr_futures) > before:  # noqa: SLF001
-            asked.append(places)
-
-    def take_report(row: int) -> None:
-        about = asked.pop(0) if asked else places
-        report(row)
-        if about != places:
-            renderer._min_available_height = 0  # noqa: SLF001
-
-    renderer.request_absolute_cursor_position = ask_for_place  # type: ignore[method-assign]
-    renderer.report_absolute_cursor_row = take_report  # type: ignore[method-assign]
 
 
 THEME_NAMES = {name: name for name in ("auto", *THEMES)}
