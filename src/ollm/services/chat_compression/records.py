@@ -18,7 +18,7 @@ import msgspec
 
 from ollm.domain.context import Checkpoint, RequestLine
 from ollm.domain.lazy import compile_late
-from ollm.services.chat_compression.folding import cut_text, find_facts, strip_markers
+from ollm.services.chat_compression.folding import find_facts, strip_markers
 from ollm.services.token_counting import TokenCounter
 
 TextCost = Callable[[str], int]
@@ -29,6 +29,7 @@ PINNED_IDS = ("user-messages", "goals")  # written by the engine, never shortene
 FACTS = "Facts: "
 LINE_TOKENS = 20  # of a shortened message
 MIN_LINE_TOKENS = 12
+MIN_CLIPPED_CHARS = 8
 MAX_PASTED_LINES = 3  # more lines of pasted text than these are counted, not shown
 MAX_SCANNED_CHARS = 20_000
 RATED_WORDS_OFFSET = 3  # so that a sentence of one rare word does not go before all others
@@ -62,7 +63,8 @@ def _split_words(text: str) -> list[str]:
 
 
 def shorten_request(text: str, tokens: int, cost: TextCost, rarity: WordRarity) -> str:
-    """Shorten a request to at most so many tokens: unchanged, or its most informative sentences in their order."""
+    """Shorten a request to at most so many tokens: unchanged, or its most informative sentences in their order. A
+    sentence is clipped to make room for the next if that rates at least half as high."""
     plain = " ".join(text.split())
     if cost(plain) <= tokens:
         return plain
@@ -71,10 +73,18 @@ def shorten_request(text: str, tokens: int, cost: TextCost, rarity: WordRarity) 
     chosen: dict[int, str] = {}
     left = tokens
     order = sorted(range(len(sentences)), key=lambda place: -rated[place])
-    for place in order:
+    for rank, place in enumerate(order):
         available = left - (1 if chosen else 0)
-        chosen[place] = _clip(sentences[place], available, cost)
-        left = available - cost(chosen[place])
+        said = sentences[place]
+        alike = [next_one for next_one in order[rank + 1 : rank + 2] if rated[next_one] >= rated[place] / 2]
+        allowed = available - sum(cost(sentences[next_one]) + 1 for next_one in alike)
+        allowed = allowed if allowed >= MIN_LINE_TOKENS else available
+        if cost(said) > allowed:
+            said = _clip(said, allowed, cost, rarity)
+        if not said:
+            continue
+        chosen[place] = said
+        left = available - cost(said)
         if left < MIN_LINE_TOKENS // 2:
             break
     return " ".join(chosen[place] for place in sorted(chosen)) or plain[: max(1, tokens)]
@@ -99,9 +109,31 @@ def _split_sentences(text: str) -> list[str]:
     return [part for part in found if part] or [" ".join(text.split())]
 
 
-def _clip(text: str, tokens: int, cost: TextCost) -> str:
-    """Clip a text to one line of its beginning and its end."""
-    return " ".join(cut_text(text, tokens, cost, "").split())
+def _clip(sentence: str, tokens: int, cost: TextCost, rarity: WordRarity) -> str:
+    """Clip a sentence to its most informative run of words, or to its beginning if it has no blanks."""
+    if tokens < MIN_LINE_TOKENS:
+        return ""
+    words = sentence.split()
+    costs = [cost(f" {word}") for word in words]
+    rated = list(map(rarity.rate_word, words))
+    best, start, used, worth = (0.0, 0, 0), 0, 0, 0.0
+    for end, word_cost in enumerate(costs, 1):
+        used, worth = used + word_cost, worth + rated[end - 1]
+        while used > tokens - 2:
+            used, worth, start = used - costs[start], worth - rated[start], start + 1
+        if worth > best[0]:
+            best = (worth, start, end)
+    _, start, end = best
+    if start == end:
+        return _clip_characters(sentence, tokens, cost)
+    return f"{'…' * (start > 0)}{' '.join(words[start:end])}{'…' * (end < len(words))}"
+
+
+def _clip_characters(text: str, tokens: int, cost: TextCost) -> str:
+    size = len(text)
+    while cost(text[:size]) > tokens - 1 and size > MIN_CLIPPED_CHARS:
+        size = int(size * 0.85)
+    return f"{text[:size].rstrip()}…"
 
 
 def fold_lines(lines: Sequence[RequestLine], tokens: int, cost: TextCost) -> tuple[RequestLine, ...]:
@@ -200,7 +232,7 @@ def shorten_summary(text: str, tokens: int, counter: TokenCounter) -> str:
                     left -= cost
     found = ["\n".join(filter(None, (sections[at][0], *lines))) for at, lines in enumerate(kept) if lines]
     if not found and not facts and sections:
-        return _clip(sections[0][1][0], tokens, counter.count_text)
+        return _clip_characters(sections[0][1][0], tokens, counter.count_text)
     return "\n".join((*found, *([facts] if facts else ())))
 
 
