@@ -32,9 +32,9 @@ from ollm.system.atomic import replace_file
 MARK = "[scrubbed]"
 MIN_CHARS = 6
 MIN_KEY_LINE_CHARS = 16
-MAX_NESTING = 3  # JSON in JSON in a row of a database
+MAX_NESTING = 3  # A database may have JSON in JSON in a row.
 SQLITE_HEADER = b"SQLite format 3\0"
-OWN_FILES = ("config.yaml", "extensions", "skills", "commands", "agents")  # of the person
+OWN_FILES = ("config.yaml", "extensions", "skills", "commands", "agents")  # These belong to the person.
 Outcome = Literal["replaced", "deleted", "kept", "failed"]
 
 
@@ -132,7 +132,7 @@ class Scrubber:
         for session_id in files.places.list_ids():
             journal = files.places.get_document_path(session_id).with_suffix(".journal")
             if journal.exists() and journal.stat().st_size:
-                with contextlib.suppress(OllmError):  # one that cannot be read is searched as it is
+                with contextlib.suppress(OllmError):  # One that cannot be read is searched as it is.
                     writer, _ = files.open(session_id, to_continue=False)
                     try:
                         writer.fold()
@@ -167,7 +167,7 @@ class Scrubber:
 
     def _change(self, path: Path, outcome: Outcome) -> None:
         if outcome == "deleted":
-            if path.is_relative_to(self._home.checkpoints):  # first: it knows of the content
+            if path.is_relative_to(self._home.checkpoints):  # It goes first, because it knows of the content.
                 folder = self._home.checkpoints / path.relative_to(self._home.checkpoints).parts[0]
                 (folder / "index").unlink(missing_ok=True)
             path.unlink(missing_ok=True)

@@ -26,7 +26,7 @@ INDEX, MAP = "snapshots-index.json", "snapshot-map.json"
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"
 
 
-_LATER_FIELDS: tuple[tuple[str, Any, Any], ...] = (  # which older forms lack
+_LATER_FIELDS: tuple[tuple[str, Any, Any], ...] = (  # Older forms lack these.
     ("goalStack", GoalStack, None),
     ("reasoningStorage", ReasoningStorage, None),
     ("checkpoints", tuple[Checkpoint, ...], []),
@@ -63,7 +63,7 @@ class SnapshotFiles:
     def list_summaries(self, session_id: str) -> list[SnapshotSummary]:
         """List the summaries, newest first."""
         found = sorted(self._load_index(session_id), key=lambda entry: entry.timestamp)
-        found.reverse()  # of two taken in one millisecond the later one is first
+        found.reverse()  # Of two taken in one millisecond the later one is first.
         return found
 
     def delete(self, snapshot_id: str) -> str:
@@ -125,7 +125,7 @@ class SnapshotFiles:
                 found.append(unusable)
         found.sort(key=lambda entry: entry.timestamp)
         if found:
-            with contextlib.suppress(OSError):  # a list can be read without being written
+            with contextlib.suppress(OSError):  # A list can be read without being written.
                 self._write_index(session_id, found)
         return found
 

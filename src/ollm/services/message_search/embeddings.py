@@ -20,8 +20,8 @@ from ollm.store.session_index.session_texts import SessionTexts, Vector
 from ollm.system.http import HttpFailure, Timeouts, open_client
 
 BATCH_MESSAGES = 16
-MAX_EMBEDDED_CHARS = 2_000  # of one message
-QUIET_SECONDS = 2.0  # after an answer, before messages are embedded
+MAX_EMBEDDED_CHARS = 2_000  # Longer messages are cut.
+QUIET_SECONDS = 2.0  # The server may be needed again soon after an answer.
 _TIMEOUTS = Timeouts(connect=5, first=120, stall=60)
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class EmbeddingServer:
         self.model = model
         self.url = base_url.rstrip("/").removesuffix("/v1").removesuffix("/api")
         self._headers = {"content-type": "application/json", **headers}
-        self.seconds = 0.0  # of all requests
+        self.seconds = 0.0  # All requests took so long.
 
     async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
         """Embed texts, each cut to a maximum length. Raises EmbeddingFailed."""
@@ -82,7 +82,7 @@ class SessionEmbedder:
     def __init__(self, server: EmbeddingServer, open_index: Callable[[], SessionIndex]) -> None:
         self.server = server
         self._open_index = open_index
-        self.turn_end = asyncio.Lock()  # held by work after a turn, so that a server changes its model seldom
+        self.turn_end = asyncio.Lock()  # Work after a turn holds it, so that a server changes its model seldom.
         self._task: asyncio.Task[None] | None = None
 
     def start(self, session_id: str) -> None:

@@ -18,8 +18,8 @@ from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, DamageReport, Ses
 from ollm.store.session_files.waypoints import REQUEST, KnownState, WaypointNotes
 
 Range = tuple[int, int]
-Row = tuple[int, int, int]  # of a message: its number, and where it begins and ends
-MIN_AFTER_MESSAGES = 32  # that a large session is continued with
+Row = tuple[int, int, int]  # The number of a message, and where it begins and ends.
+MIN_AFTER_MESSAGES = 32  # A large session is continued with at least so many.
 
 
 class IrregularEntryError(Exception):
@@ -57,18 +57,22 @@ class EntryTable:
         self, document: SessionFile, lines: SessionFile, known: KnownState | None, skipped: int, damage: DamageReport
     ) -> None:
         self._document, self._journal, self._damage = document, lines, damage
-        self.journal_place = document.size  # places are those in both files together
+        self.journal_place = document.size  # Places count through both files.
         self._salvaged_place, self._salvaged = document.size + lines.size, bytearray()
         self._skipped = skipped
-        self._numbers, self._starts, self._ends = array("Q"), array("Q"), array("Q")  # of the messages
-        self._document_count = -1  # so many messages are in the document; -1 while it is read
+        self._numbers, self._starts, self._ends = (
+            array("Q"),
+            array("Q"),
+            array("Q"),
+        )  # These columns describe the messages.
+        self._document_count = -1  # The messages of the document, or -1 while it is read.
         self.in_order = True
-        self.calls: dict[str, tuple[int, ...]] = {}  # by id: where each of its records begins and ends
-        self.renamed: dict[str, str] = {}  # of several calls with one id the newest, which has got another
-        self.last_asker = 0  # the highest number of a message that a call belongs to
+        self.calls: dict[str, tuple[int, ...]] = {}  # By id, these are the places of its records.
+        self.renamed: dict[str, str] = {}  # The newest of several calls with one id gets another.
+        self.last_asker = 0  # This is the highest number of a message with a call.
         self._is_part = known is not None
         self.notes = WaypointNotes(known)
-        self._answers: dict[int, dict[int, TextRecord]] = {}  # by number; 0 in journals of older versions
+        self._answers: dict[int, dict[int, TextRecord]] = {}  # Journals of older versions have no number: it is 0.
         self.partial = PartialAnswer()
 
     @property
@@ -118,7 +122,7 @@ class EntryTable:
         call = journal.parse_change(data)
         held = self.calls.get(call.id, ())
         if not (held or call.is_whole) and self._is_part:
-            return  # the call began before this part
+            return  # The call began before this part.
         is_known = self.is_same_call(held, journal.parse_object(data)) if held and call.name else held or call.is_whole
         if not is_known or (self.in_document and not call.is_whole) or call.id in self.renamed:
             raise IrregularEntryError
@@ -177,7 +181,7 @@ class EntryTable:
             at = held[max(held)].at
             if answer == max(self._answers) and (answer == 0 or answer > last):
                 self.partial = PartialAnswer(answer, at, parts)
-            elif not self._holds_text(answer, parts):  # otherwise its records are repeated behind it
+            elif not self._holds_text(answer, parts):  # Its records may be repeated behind it.
                 if self._is_part:
                     raise IrregularFilesError
                 self._damage.note("the journal lacks the end of an answer")
@@ -198,7 +202,7 @@ class EntryTable:
         """Sort the messages by number. One without a number, or whose number is taken, gets a free one. Exact
         repetitions are dropped."""
         rows = list(zip(self._numbers, self._starts, self._ends, strict=True))
-        taken: dict[int, int] = {}  # where the message with a number is
+        taken: dict[int, int] = {}  # By number, this is the index of its message.
         for index, (number, _, _) in enumerate(rows):
             if number:
                 taken.setdefault(number, index)
@@ -207,7 +211,7 @@ class EntryTable:
         for index, row in enumerate(rows):
             held = taken.get(row[0])
             if held is not None and held != index and self._is_repeated(rows[held], row):
-                if (held < self._document_count) == (index < self._document_count):  # both files may have it
+                if (held < self._document_count) == (index < self._document_count):  # Both files may have it.
                     self._damage.note(f"message {row[0]} is in the files twice")
                 continue
             if held != index:

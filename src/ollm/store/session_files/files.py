@@ -14,10 +14,10 @@ from ollm.domain.errors import StorageError
 
 MAX_BYTES = 500_000_000
 MAX_NOTES = 5
-LAST_MESSAGE = "lastMessage"  # in the metadata: the number of the document's last message
-MISSING = "missing"  # in the metadata: gaps that the user was told about
-CONTAINED = "containedJournal"  # in the metadata: the checksum of a journal whose records the document holds already
-MAX_MESSAGE_NUMBER = 10**7  # files of MAX_BYTES hold fewer messages: a higher number is damage
+LAST_MESSAGE = "lastMessage"  # The metadata has the number of the document's last message.
+MISSING = "missing"  # The metadata has the gaps that the user was told about.
+CONTAINED = "containedJournal"  # It has the checksum of a journal that the document holds already.
+MAX_MESSAGE_NUMBER = 10**7  # Files of MAX_BYTES hold fewer messages, so a higher number is damage.
 
 
 class DamageReport:
@@ -26,9 +26,9 @@ class DamageReport:
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.lost = 0
-        self.missing = ""  # a sentence about messages and calls that are missing
+        self.missing = ""  # This sentence names missing messages and calls.
         self.too_large = False
-        self.size = 0  # of the files that are read, in bytes
+        self.size = 0  # The files that are read have so many bytes.
 
     def note(self, text: str) -> None:
         if len(self.notes) < MAX_NOTES and text not in self.notes:
@@ -64,7 +64,7 @@ class SessionFile:
         self.descriptor = descriptor
         self._on_disk = os.fstat(descriptor).st_size if descriptor is not None else 0
         self._waiting = waiting
-        self._buffer, self._buffered = b"", 0  # bytes read before, and their place
+        self._buffer, self._buffered = b"", 0  # These bytes were read before, from that place on.
         self.size = self._on_disk + len(waiting)
 
     @property
@@ -81,7 +81,7 @@ class SessionFile:
 
     def compute_checksum(self) -> str:
         """Compute a checksum of the size and the last few kilobytes: enough for a file that only grows."""
-        import zlib  # rarely needed
+        import zlib  # It is rarely needed.
 
         return f"{self.size},{zlib.crc32(self.read(max(0, self.size - _BLOCK_BYTES), self.size))}"
 
@@ -112,7 +112,9 @@ class SessionFile:
             if b"\n" not in block:
                 rest.append(block)
                 continue
-            lines = io.BytesIO(b"".join((*rest, block))).readlines()  # `split` looks at each byte by itself
+            lines = io.BytesIO(
+                b"".join((*rest, block))
+            ).readlines()  # `split` is slow: it looks at each byte by itself.
             rest = [b"" if lines[-1].endswith(b"\n") else lines.pop()]
             for line in lines:
                 start, place = place, place + len(line)

@@ -18,9 +18,9 @@ from ollm.domain.tools import CallStatus, ErrorInfo, RecordedResult
 from ollm.store.session_files.files import DamageReport
 
 Parts = list[JsonObject]
-GrownLists = dict[str, tuple[int, list[Any]]]  # by name: where the new items begin, and what they are
+GrownLists = dict[str, tuple[int, list[Any]]]  # By name, this is the place of the new items, and the items.
 RECORD_START = b'{"at":"'
-MAX_NESTING_LEVELS = 60  # levels of nesting that are written; readers refuse more than 100
+MAX_NESTING_LEVELS = 60  # Calls that are nested deeper are cut when they are written.
 
 
 class JournalRecord(
@@ -30,14 +30,14 @@ class JournalRecord(
 
     at: str
     message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    piece: tuple[int, int] | None = None  # the number of the answer, and which of its records this is
-    partial: Parts | None = None  # what an answer under way has grown by
-    anew: bool = False  # the partial starts over
+    piece: tuple[int, int] | None = None  # The number of the answer, and of this record of it.
+    partial: Parts | None = None  # An answer under way has grown by this.
+    anew: bool = False  # The partial starts over.
     call: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    top: JsonObject | None = None  # fields of the document itself
-    set: JsonObject | None = None  # metadata fields, replaced
-    append: GrownLists | None = None  # metadata lists, longer from this place on
-    tokens: int = 0  # of the whole archive, after this record; 0 where it did not change
+    top: JsonObject | None = None  # These are fields of the document itself.
+    set: JsonObject | None = None  # These metadata fields are replaced.
+    append: GrownLists | None = None  # These metadata lists are longer from a place on.
+    tokens: int = 0  # The whole session has so many after this record; 0 means no change.
 
 
 class JournalMessage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -52,7 +52,7 @@ def is_torn_record(data: bytes) -> bool:
     """Return True if this is the start of one record without its line feed: valid JSON as far as it goes."""
     if data.endswith(b"\n") or not RECORD_START.startswith(data[: len(RECORD_START)]) or RECORD_START in data[1:]:
         return False
-    for found in (data, data + b"0"):  # a number may end in a sign or a point
+    for found in (data, data + b"0"):  # A number may end in a sign or a point.
         try:
             msgspec.json.decode(found)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -84,9 +84,9 @@ _call_decoder = decode_late(CallChange)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 _decoder = decode_late(JournalRecord)
 _encoder = msgspec.json.Encoder()
-_OWN_FIELDS = {"sessionId", "metadata", "messages", "toolCalls"}  # that no record replaces
+_OWN_FIELDS = {"sessionId", "metadata", "messages", "toolCalls"}  # No record replaces these.
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-ERRORS = (*DECODE_ERRORS, ValueError, TypeError, KeyError)  # of odd data
+ERRORS = (*DECODE_ERRORS, ValueError, TypeError, KeyError)  # Odd data raises these.
 ENCODE_ERRORS = (UnicodeEncodeError, TypeError, OverflowError, ValueError, RecursionError)
 
 

@@ -25,7 +25,7 @@ class MissingEntries:
         promised: Any = metadata.get(LAST_MESSAGE)
         self._promised: int = promised if _is_number(promised) and not part else 0
         self._named: set[str] = set()
-        self._not_begun: set[str] = set()  # the last requested calls without a result: the program may have ended
+        self._not_begun: set[str] = set()  # The program may have ended before these began.
         self.message_count = 0
 
     def add_message(self, message: Message) -> None:
@@ -45,7 +45,7 @@ class MissingEntries:
     def report(self) -> None:
         """Report what is missing as far as the messages and calls were read."""
         calls = 0
-        if not self._part:  # an unfinished answer has no number yet, and may have started calls
+        if not self._part:  # An unfinished answer has no number yet, and may have calls.
             self._promised = max(self._promised, self._table.last_asker - bool(self._table.partial.parts))
             calls = max(0, self._count_calls() - self._known_calls)
         gaps = [gap for gap in self._list_gaps() if gap not in self._known]
@@ -62,7 +62,7 @@ class MissingEntries:
 
     def describe_known(self) -> JsonObject:
         """Describe the gaps for the session's metadata, since the user is notified of them."""
-        self._promised = max(self._promised, self._table.last_asker)  # an answer under way has a number from now on
+        self._promised = max(self._promised, self._table.last_asker)  # An answer under way has a number from now on.
         return {"messages": [list(gap) for gap in self._list_gaps()], "calls": self._count_calls()}
 
     def _list_gaps(self) -> list[Range]:

@@ -44,12 +44,12 @@ from ollm.store.session_files.waypoints import REQUEST, KnownState, Waypoint
 if TYPE_CHECKING:
     from ollm.store.session_files.salvage import Salvager
 
-_ENDS = b" \t\r\n,"  # of lines, as any editor leaves them
+_ENDS = b" \t\r\n,"  # Lines end so in any editor.
 _MIDDLE, _CLOSE = MIDDLE.rstrip(), CLOSE.rstrip()
-_MESSAGES, _CALLS, _ENDED = range(3)  # the sections of a document
+_MESSAGES, _CALLS, _ENDED = range(3)  # These are the sections of a document.
 _MOVED = "lines of the document are not in their place"
-_ID_CHARS = 36  # of a session's id, which names its files
-OVERSIZED_BYTES = 1 << 24  # that are imported of a file over the limit
+_ID_CHARS = 36  # A session's id names its files.
+OVERSIZED_BYTES = 1 << 24  # So much is read of a file over the limit.
 
 
 class SessionPart(msgspec.Struct, frozen=True):
@@ -68,14 +68,14 @@ class SessionReader:
     Of a long session only `part` is read.
     """
 
-    foreign = False  # missing, damaged or in another form: to be written again before it is added to
-    is_original = False  # in another layout, of which a copy is kept
-    known: KnownState | None = None  # the state from which reading began, if only a part is read
-    skipped = 0  # messages up to this number are left out
-    read = 0  # bytes of the entries that were taken
-    journal_good = 0  # bytes of whole journal records
+    foreign = False  # The files have to be written again before they are added to.
+    is_original = False  # The document has another layout: a copy is kept.
+    known: KnownState | None = None  # Reading began from this state, if only a part is read.
+    skipped = 0  # Messages up to this number are left out.
+    read = 0  # The entries taken so far have so many bytes.
+    journal_good = 0  # The whole records of the journal have so many bytes.
     table: EntryTable
-    _salvager: Salvager | None = None  # for files that are not as the writer writes them
+    _salvager: Salvager | None = None  # Files as the writer writes them need none.
 
     def __init__(
         self,
@@ -90,8 +90,8 @@ class SessionReader:
         self.head: JsonObject = {}
         self._name = document.stem if document else ""
         self._files: list[SessionFile] = []
-        self._odd: list[tuple[int, bytes]] = []  # lines to salvage, with their places
-        self._unreadable: set[int] = set()  # messages that a second reading must not count again
+        self._odd: list[tuple[int, bytes]] = []  # These lines wait for the salvager, with their places.
+        self._unreadable: set[int] = set()  # A second reading must not count them again.
         try:
             self._opened_journal = self._open_file(journal_path, waiting)
             self._document = self._open_file(document)
@@ -105,7 +105,7 @@ class SessionReader:
         except BaseException:
             self.close()
             raise
-        heard = DamageReport() if part and part.before else self.damage  # messages in between are left out
+        heard = DamageReport() if part and part.before else self.damage  # The messages in between are left out.
         self.missing = MissingEntries(heard, self.head, self.table, part=self.known is not None)
 
     @property
@@ -183,7 +183,7 @@ class SessionReader:
         self.missing.report()
 
     def _repair_message(self, number: int, data: bytes) -> ReadMessage | None:
-        from ollm.store.session_files.salvage import repair_line  # for damaged sessions only
+        from ollm.store.session_files.salvage import repair_line  # Only damaged sessions need it.
 
         if number in self._unreadable:
             return None
@@ -322,7 +322,7 @@ class SessionReader:
             self.damage.note(text)
 
     def _salvage(self) -> Salvager:
-        from ollm.store.session_files.salvage import Salvager  # for such files only
+        from ollm.store.session_files.salvage import Salvager  # Only damaged sessions need it.
 
         self._note_irregular()
         if not self._salvager:

@@ -20,12 +20,20 @@ from ollm.store.session_files.entry_table import EntryTable, TextRecord
 from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, DamageReport
 
 _BLANKS = b" \t\r\n,"
-_MARK = b"\xef\xbb\xbf"  # that some editors put before UTF-8
+_MARK = b"\xef\xbb\xbf"  # Some editors put it before UTF-8.
 _START = re.compile(r'\{\s*+"(?:id|role|parts|timestamp|at|content|name|args)"\s*+:')
 _STRUCTURE = re.compile(r'(?:"(?:messages|toolCalls)"\s*+:|\xef\xbb\xbf|[\s,\[\]{}]++)*+')
-_CONTENT = {"message", "call", "partial", "top", "set", "append", "mark"}  # of journals, also of older versions
+_CONTENT = {
+    "message",
+    "call",
+    "partial",
+    "top",
+    "set",
+    "append",
+    "mark",
+}  # Journals of older versions have some of these too.
 _HEAD_FIELDS = {"at", "top", "set", "append", "tokens"}
-_MAX_TORN_BYTES = 6  # of a character or an escape
+_MAX_TORN_BYTES = 6  # A character or an escape has at most so many.
 _ROLES = get_args(Role)
 _PART_TYPES = {"text", "thinking", "image", "tool_call", "tool_result"}
 _fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -43,7 +51,7 @@ class Salvager:
         change_head: Callable[[journal.JournalRecord], None],
     ) -> None:
         self._table, self._head, self._damage, self._change_head = table, head, damage, change_head
-        self._doubtful: set[str] = set()  # calls that may lack something
+        self._doubtful: set[str] = set()  # These calls may lack something.
 
     def add_document(self, data: bytes) -> bool:
         """Add a document in any layout, if it is JSON."""
@@ -70,7 +78,7 @@ class Salvager:
         if fields := self._read_entry(data.strip(_BLANKS)):
             self._add_entry(fields)
             return
-        text, place, done = data.decode("latin-1"), 0, 0  # a character for each byte
+        text, place, done = data.decode("latin-1"), 0, 0  # Latin-1 has a character for each byte.
         while found := _START.search(text, place):
             place, begin = found.end(), found.start()
             if (stop := _find_end(text, begin)) and (fields := self._read_entry(data[begin:stop])):

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 LARGE_SECONDS = 3.0
 MIN_WORK_SECONDS = 0.2
 STEP_TEXTS = 500
-CHECK_EVERY_ENTRIES = 1024  # entries between two reports of progress
+CHECK_EVERY_ENTRIES = 1024  # Progress is reported after so many.
 
-MAX_TITLE_CHARS = 80  # of a session that another program wrote without a title
-QUOTING_TOOLS = frozenset({"recall"})  # their results repeat what is indexed already
+MAX_TITLE_CHARS = 80  # Other programs write sessions without a title.
+QUOTING_TOOLS = frozenset({"recall"})  # Their results repeat what is indexed already.
 UNREAD_TITLE = "(not read yet)"
 Row = dict[str, Any]
 
@@ -66,13 +66,13 @@ def refresh_rows(
 ) -> dict[str, Row]:
     """Bring the rows up to date, and with `text` the words. After the time `until` no further session is read."""
     rows = load_rows(index.connection)
-    if gone := [session_id for session_id in rows if session_id not in found]:  # their files were removed
+    if gone := [session_id for session_id in rows if session_id not in found]:  # Their files were removed.
         erase_rows(index.connection, gone)
     known = "text_stamp" if text else "stamp"
     changed = [name for name, stamp in found.items() if name not in rows or rows[name][known] != stamp.text]
     changed.sort(key=lambda name: (found[name].is_large, found[name].newest_time))
     total, done = sum(found[name].size for name in changed), 0
-    large_until = time.process_time() + LARGE_SECONDS  # all large ones together get a few seconds in one go
+    large_until = time.process_time() + LARGE_SECONDS  # All large ones together get a few seconds.
 
     def report(read: int) -> None:
         if progress:
@@ -148,7 +148,7 @@ def _read_text(
     session_id = values["session_id"]
     take = make_indexer(values)
     line, known = read_changes(stamp, session_id, row, take)
-    if line["last_number"] < values["text_number"]:  # another session's words: read it from the start
+    if line["last_number"] < values["text_number"]:  # The words are another session's: read it from the start.
         forget_session(index.connection, values["id"])
         take = make_indexer({**values, "text_number": 0})
         line, known = read_changes(stamp, session_id, None, take)

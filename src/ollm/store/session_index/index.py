@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from ollm.store.session_files.waypoints import KnownState
     from ollm.store.session_index.entries import IndexWork
 
-Progress = Callable[[int, int], None]  # bytes gone through, and all there are
+Progress = Callable[[int, int], None]  # It gets what is done, and all there is.
 LIST_COLUMNS = (
     "session_id, stamp, start_time, last_activity, model, message_count, partial, token_count, title, workspace, "
     "archived, damaged, origin, parent, parent_message"
 )
 Row = tuple[Any, ...]
-ERASE_MILLISECONDS = 10_000  # to wait for others
+ERASE_MILLISECONDS = 10_000  # Others may be writing for so long.
 
 
 class SessionIndex:
@@ -36,9 +36,9 @@ class SessionIndex:
         self.directory = directory
         self._connection: sqlite3.Connection | None = None
         self.in_file = False
-        self._identity: tuple[int, int] | None = None  # of the file that is open
-        self.unread: dict[str, int] = {}  # sessions the last list had no time for, and their bytes
-        self.behind: set[str] = set()  # large sessions whose words were read in part; the next search reads on
+        self._identity: tuple[int, int] | None = None  # This identifies the file that is open.
+        self.unread: dict[str, int] = {}  # The last list had no time for these sessions of so many bytes.
+        self.behind: set[str] = set()  # The next search reads on in these large sessions.
 
     @classmethod
     def make_in_memory(cls, directory: Path) -> SessionIndex:
@@ -160,7 +160,7 @@ class SessionIndex:
 
         self.run_guarded(work)
         if self._connection and not self.in_file and self.path.exists():
-            try:  # one that is locked or of a newer version cannot be changed, but done without: it is rebuilt
+            try:  # A locked or newer file cannot be changed, but it can be rebuilt.
                 database.remove_index(self.path)
             except OSError as error:
                 raise StorageError(

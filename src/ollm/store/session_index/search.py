@@ -31,14 +31,14 @@ from ollm.store.session_index.words import (
 
 MAX_RANKED_HITS = 20_000
 LOOK_SECONDS = 0.05
-MIN_LOOKED_TEXTS = 2_000  # texts that are looked at whatever it takes
-MAX_TERMS, MAX_TEXTS = 200, 20_000  # of longer words that begin like one typed
+MIN_LOOKED_TEXTS = 2_000  # So many texts are looked at whatever it takes.
+MAX_TERMS, MAX_TEXTS = 200, 20_000  # More than these of longer words are not searched.
 MAX_SECONDS = 0.03
-MIN_READ_TERMS = 20  # words that are read whatever it takes
+MIN_READ_TERMS = 20  # So many words are read whatever it takes.
 MIN_STEM_CHARS, MAX_ENDING_CHARS = 4, 4
 SNIPPET_CHARS, EXCERPT_WORDS = 130, 25
-MAX_SIGNS = 20  # that are marked in an excerpt
-MAX_SESSIONS = 500  # that a question names; with more of them each hit is asked where it comes from
+MAX_SIGNS = 20  # So many are marked in an excerpt.
+MAX_SESSIONS = 500  # With more of them each hit is asked where it comes from.
 
 
 class SearchFilters(NamedTuple):
@@ -48,7 +48,7 @@ class SearchFilters(NamedTuple):
     since: str | None = None
     model: str | None = None
     role: str | None = None
-    tasks: bool = False  # with the sessions of tasks, which no list shows either
+    tasks: bool = False  # No list shows the sessions of tasks either.
 
 
 NO_FILTERS = SearchFilters()
@@ -97,7 +97,7 @@ def search_sessions(
     def find() -> Hits:
         index.refresh_text(progress)
         connection = index.connection
-        connection.execute("BEGIN")  # one state of the index, whatever other processes write meanwhile
+        connection.execute("BEGIN")  # Other processes may write meanwhile.
         try:
             asked = _Search(connection, text, filters, limit)
             if asked.excludes_all:
@@ -118,7 +118,7 @@ class _Search:
         self._connection = connection
         self._typed = typed
         self._limit = limit
-        self._phrases: list[str] = []  # that hits may contain
+        self._phrases: list[str] = []  # Hits may contain these.
         self._since = filters.since or ""
         self._marks = [quote_phrase(make_role_mark(filters.role))] if filters.role else []
         self._only: frozenset[int] | None = self._find_sessions(filters)

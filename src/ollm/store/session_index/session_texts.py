@@ -27,13 +27,13 @@ from ollm.store.session_index.words import (
 
 NEIGHBOUR_ROWS = 12
 MAX_LIKE_TERMS = 12
-REFRESH_SECONDS = 5.0  # of CPU time
+REFRESH_SECONDS = 5.0  # This is CPU time.
 
 
-MIN_COMPARED = 8  # vectors, from which on one can stand out
+MIN_COMPARED = 8  # Among fewer vectors none can stand out.
 MAX_COMPARED = 400
 
-Vector: TypeAlias = "array[float]"  # of 32-bit floats
+Vector: TypeAlias = "array[float]"  # It has 32-bit floats.
 
 
 class SessionTexts:
@@ -165,7 +165,7 @@ class SessionTexts:
             row: compare_vectors(wanted, array("f", self.connection.execute(one, (row,)).fetchone()[0])) for row in near
         }
         mean, spread = fmean(likeness.values()), pstdev(likeness.values())
-        by_chance = math.sqrt(2 * math.log(len(near)))  # deviations that the nearest of so many has anyway
+        by_chance = math.sqrt(2 * math.log(len(near)))  # The nearest of so many deviates by this anyway.
         found = [row for row in near if likeness[row] > mean + by_chance * spread]
         return sorted(found, key=lambda row: -likeness[row])[:limit]
 

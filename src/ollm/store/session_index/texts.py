@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ollm.store.session_index.database import run_transaction
 from ollm.store.session_index.words import ROLES, make_index_text, make_session_mark, pack_text, unpack_text
 
-UNDER_WAY = ""  # stands for a call's id: an answer that was not finished when it was read
+UNDER_WAY = ""  # It stands for the id of a call, for an unfinished answer.
 Progress = Callable[[int, int], None]
 
 
@@ -53,7 +53,7 @@ class EntryIndexer:
         self.report_progress = look
         self._session = row["id"]
         self._number = self.taken = row["text_number"]
-        self._began_late = not row["text_stamp"]  # time ran out before all calls were indexed
+        self._began_late = not row["text_stamp"]  # Time ran out before all calls were indexed.
         self._until = time.process_time() + (math.inf if seconds is None else seconds)
         self.late = False
         query = "SELECT call, number FROM entries WHERE session = ? AND call > ?"
