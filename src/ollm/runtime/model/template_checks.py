@@ -174,8 +174,8 @@ class TemplateLook:
         forms = (facts, folded, replace(facts, **writes), replace(folded, **writes)) if native else (facts, folded)
         faults: tuple[LookedPart, ...] = ()
         if facts.call_form == "blocks":  # It may be so because the template shows no tools.
-            shown = replace(facts, call_form="unknown")
-            faults = ("tools",) if "tools" in self._find_missing(await self._render(shown), shown) else ()
+            offering = replace(facts, call_form="unknown")
+            faults = ("tools",) if "tools" in self._find_missing(await self._render(offering), offering) else ()
         for form in forms:
             prompt = await self._render(form)
             missing = self._find_missing(prompt, form)
