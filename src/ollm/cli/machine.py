@@ -88,12 +88,11 @@ def measure_power(address: str) -> Iterator[Callable[[], float | None]]:
 def suggest_models(hardware: Hardware) -> dict[str, str]:
     """Map each server to the commands that start a coding model for this machine, or use one elsewhere."""
     size = choose_model_size(hardware)
-    layers = " -ngl 99" if hardware.gpu else ""
     model = f"qwen2.5-coder:{size}"
     repository = f"Qwen/Qwen2.5-Coder-{size.upper()}-Instruct-GGUF"
     return {
         "ollama": f"ollama pull {model} && ollm -m {model}",
-        "llama.cpp": f"llama-server -hf {repository} -c {WINDOW_TOKENS} --jinja{layers}, then: ollm",
+        "llama.cpp": f"llama-server -hf {repository} -c {WINDOW_TOKENS} --jinja, then: ollm",
         "elsewhere": "ollm config set provider.baseUrl http://HOST:8000/v1",
     }
 

@@ -162,11 +162,8 @@ class Transcript:
         if self._last_thought:
             self._out(self._painter.paint_output(self._last_thought))
         for summary, output in outputs:
-            self.show_output(summary, output)
-
-    def show_output(self, summary: str, output: str) -> None:
-        self._print_aside(summary, "bold")
-        self._out(self._painter.paint_output(output or "(no output)"))
+            self._print_aside(summary, "bold")
+            self._out(self._painter.paint_output(output or "(no output)"))
 
     def _add_text(self, text: str) -> None:
         if self.live.thinking:
