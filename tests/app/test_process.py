@@ -375,10 +375,10 @@ async def test_a_hook_is_told_where_the_session_is_recorded(place: AppPlace) -> 
         await storage.session.close()
 
 
-async def run(place: AppPlace, name: str, asker: Any = None, **arguments: Any) -> tuple[ToolCallRecord, list[Event]]:
+async def run(place: AppPlace, name: str, **arguments: Any) -> tuple[ToolCallRecord, list[Event]]:
     events: list[Event] = []
     options = ConversationOptions(workspace=place.workspace, one_shot=True)
-    record = await run_tool_call(options, ToolCall(id="c1", name=name, arguments=arguments), events.append, asker)
+    record = await run_tool_call(options, ToolCall(id="c1", name=name, arguments=arguments), events.append)
     return record, events
 
 
