@@ -295,7 +295,7 @@ def test_the_bench_runs_from_the_command_and_prints_what_was_finished() -> None:
 
 @pytest.mark.parametrize("agent", ["ollm", "pi", "opencode", "codex"])
 def test_each_agent_is_pointed_at_the_server_and_the_model(agent: str, tmp_path: Path) -> None:
-    cell = Cell(agent=agent, base_url="", model="tiny", window=4096, form="first", seed=0, without="guard,facts")
+    cell = Cell(agent=agent, base_url="", model="tiny", window=4096, form="first", seed=0)
 
     start = start_agent(cell, "http://127.0.0.1:9", "Do it.", tmp_path)
 
@@ -303,7 +303,6 @@ def test_each_agent_is_pointed_at_the_server_and_the_model(agent: str, tmp_path:
     assert "Do it." in start.command
     assert "http://127.0.0.1:9" in written + str(start.environment)
     assert "tiny" in written + str(start.environment)
-    assert agent != "ollm" or start.environment["OLLM_SMALL_MODELS_WITHOUT"] == "guard,facts"
 
 
 @pytest.fixture

@@ -380,7 +380,7 @@ class WireIds:
             return known
         plain = "".join(filter(str.isalnum, call_id))
         names = (first + f"{plain[1:]:0>8}"[-8:] for first in (plain[:1], *ascii_letters))
-        name = next(each for each in names if each not in self._given)
+        name: str = next(each for each in names if each not in self._given)
         self._made.add(name)
         return name
 
