@@ -123,7 +123,7 @@ async def test_mistakes_in_hooks_and_servers_are_found_by_the_check(tmp_path: Pa
         checked = await runner.run("config", "check")
 
     assert checked.code == 2
-    assert "mcpServers.bad: expected either command or url (unknown key comand" in checked.out
+    assert "mcpServers.bad: expected either command or url; unknown key comand" in checked.out
     assert "hooks.before-lunch: unknown event" in checked.out
 
 
