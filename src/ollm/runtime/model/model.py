@@ -322,10 +322,6 @@ class Model:
             *format_request(self._leave_out_refused(messages), tools, self.counted), max_tokens=max_tokens
         )
 
-    def note_restored(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> None:
-        """Note that the server holds these messages, though no request of this process read them."""
-        self.reading.note_read(self.format_like_last(messages, tools))
-
     async def count_tokens(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
         """Count the exact tokens of the last request. Return None if the server cannot, without failing the turn."""
         try:

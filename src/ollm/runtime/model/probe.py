@@ -389,10 +389,6 @@ def limit_answer(tokens: int, facts: ModelFacts) -> int:
     return tokens if facts.thinking in (None, "none") else tokens + MAX_THOUGHT_TOKENS
 
 
-def _is_search(call: CallPiece) -> bool:
-    return call.name in ("grep", "shell") and "PORT" in str(call.arguments)
-
-
 def _is_change(call: CallPiece) -> bool:
     arguments = call.arguments if isinstance(call.arguments, dict) else {}
     if arguments.get("path") != "conf.py":
@@ -406,14 +402,16 @@ def _is_change(call: CallPiece) -> bool:
     return "LIMIT = 20" in after
 
 
-def _deletes(call: CallPiece) -> bool:
-    return call.name == "shell" and "rm" in str(call.arguments) and "old.txt" in str(call.arguments)
-
-
 TASKS: tuple[tuple[str, Callable[[CallPiece], bool]], ...] = (
-    ("Which file contains PORT?\n\nFiles here: app.py, conf.py", _is_search),
+    (
+        "Which file contains PORT?\n\nFiles here: app.py, conf.py",
+        lambda call: call.name in ("grep", "shell") and "PORT" in str(call.arguments),
+    ),
     (f"Change LIMIT in conf.py to 20.\n\nFiles here: app.py, conf.py\n\nconf.py:\n```\n{CONF}```", _is_change),
-    ("Delete the file old.txt.\n\nFiles here: app.py, conf.py, old.txt", _deletes),
+    (
+        "Delete the file old.txt.\n\nFiles here: app.py, conf.py, old.txt",
+        lambda call: call.name == "shell" and "rm" in str(call.arguments) and "old.txt" in str(call.arguments),
+    ),
 )
 
 

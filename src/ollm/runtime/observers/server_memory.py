@@ -161,9 +161,8 @@ class ServerMemory(TurnObserver):
             self._tell("The saved memory of the model server is damaged; it reads the session again.", "warning")
         elif (slot := await slots.free_slot(tokens[-1])) is not None:
             if await slots.restore(slot, saved.path.name) == saved.tokens:
-                self._parts.state.model.note_restored(
-                    self._parts.prompt.preview_request()[:-1], self._parts.prompt.tools
-                )
+                model, prompt = self._parts.state.model, self._parts.prompt
+                model.reading.note_read(model.format_like_last(prompt.preview_request()[:-1], prompt.tools))
                 self._restored = saved, common
                 self._tell(f"Restored {format_count(common, 'token')} of this session to the model server.")
                 return
