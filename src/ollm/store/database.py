@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     import sqlite3
 
 BUSY_TIMEOUT_SECONDS = 5.0
-STILL_BUSY_SECONDS = 0.2  # how long a file is waited for that was locked all through such a wait just now
-LOCK_PATIENCE_SECONDS = 1.0  # a file that is locked for longer is in use for long
+STILL_BUSY_SECONDS = 0.2  # A file still locked after one full wait is waited for only this long.
+LOCK_PATIENCE_SECONDS = 1.0
 MIN_ROOM_BYTES = 1 << 16
-MAX_CHECKED_BYTES = 1 << 20  # a file of this size is looked through when it is opened
+MAX_CHECKED_BYTES = 1 << 20  # Only files up to this size are searched for corruption on opening.
 LOCKED_MEMORY_SECONDS = 30.0
-UNWRITABLE_CODES = (5, 6, 8, 13)  # busy, locked, read-only, full
+UNWRITABLE_CODES = (5, 6, 8, 13)  # SQLite's codes for busy, locked, read-only and full.
 
-_locked_at: dict[Path, float] = {}  # when this process last gave up on a locked file
+_locked_at: dict[Path, float] = {}  # The time at which this process last gave up on a locked file.
 NOTES_SCHEMA = """
 CREATE TABLE memory (key TEXT PRIMARY KEY, value TEXT NOT NULL, updated_at INTEGER NOT NULL);
 CREATE TABLE todos (
@@ -71,9 +71,9 @@ CREATE TABLE sent (
 );
 CREATE TABLE tombstones (session_id TEXT PRIMARY KEY, at INTEGER NOT NULL);
 """
-WORKSPACE_MIGRATIONS = (NOTES_SCHEMA, SESSIONS_SCHEMA, TODOS_BY_SESSION)  # <workspace>/.ollm/memory.db
-GLOBAL_MIGRATIONS = (NOTES_SCHEMA,)  # ~/.ollm/global.db
-ARCHIVE_STATE_MIGRATIONS = (ARCHIVE_STATE_SCHEMA,)  # ~/.ollm/archive.db
+WORKSPACE_MIGRATIONS = (NOTES_SCHEMA, SESSIONS_SCHEMA, TODOS_BY_SESSION)  # The database is <workspace>/.ollm/memory.db.
+GLOBAL_MIGRATIONS = (NOTES_SCHEMA,)  # The database is ~/.ollm/global.db.
+ARCHIVE_STATE_MIGRATIONS = (ARCHIVE_STATE_SCHEMA,)  # The database is ~/.ollm/archive.db.
 
 
 class SpecialFileError(OSError):
@@ -92,7 +92,7 @@ class Database:
         report: Callable[[str], None] | None = None,
     ) -> None:
         self.path = path
-        self._report = report  # with it, a damaged file is put aside and a new one made
+        self._report = report  # If it is set, a new file replaces a damaged one, which is kept.
         self._migrations = migrations
         self._busy_seconds = busy_seconds
         self._connection: sqlite3.Connection | None = None

@@ -22,7 +22,7 @@ from ollm.domain.struct import Data
 from ollm.system.atomic import FILE_MODE, make_private_directory, read_json, replace_file, sync, write_all
 
 LOCK_TIMEOUT_SECONDS = 30.0
-MIN_FREE_BYTES = 32 << 20  # that a disk must have: what is said comes before what can be put back
+MIN_FREE_BYTES = 32 << 20  # Sessions need the last free space more than checkpoints.
 _LOCK_POLL_SECONDS = 0.05
 _NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _DIGEST_DIGITS = 64
@@ -152,7 +152,7 @@ class FileObjects:
                 kept += path.stat().st_size
             else:
                 path.unlink(missing_ok=True)
-        for path in (*self.folder.glob(".*.tmp"), *self.sessions.glob(".*.tmp")):  # of writers that were killed
+        for path in (*self.folder.glob(".*.tmp"), *self.sessions.glob(".*.tmp")):  # Killed writers left these files.
             path.unlink(missing_ok=True)
         self.added_bytes = 0
         state = ObjectsState(generation=self.load_state().generation + 1, bytes=kept)

@@ -112,7 +112,7 @@ class Lease:
         owner refuses it at once by removing it."""
         if not self.held:
             return False
-        with contextlib.suppress(OSError):  # there is none, or it was withdrawn
+        with contextlib.suppress(OSError):  # There may be no request, or it was withdrawn.
             word = self.request.read_text(encoding="utf-8")
             if not idle and word == "idle":
                 self.withdraw_request()

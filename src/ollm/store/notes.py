@@ -10,7 +10,7 @@ from ollm.domain.tools import Todo
 from ollm.store.database import Database
 from ollm.store.workspace_place import PERSONAL_MARK
 
-PERSONAL_PREFIX = "note-"  # of the keys of notes that the person wrote, which every session's prompt contains
+PERSONAL_PREFIX = "note-"  # Every session's prompt contains the user's own notes.
 
 
 class NoteStore:
@@ -22,8 +22,8 @@ class NoteStore:
         self._migrations = migrations
         self._clock = clock
         self._opened: Database | None = None
-        self.get_todo_owner: Callable[[], str] = lambda: ""  # the session whose todos these are
-        self.report: Callable[[str], None] | None = None  # is told when a damaged file was put aside
+        self.get_todo_owner: Callable[[], str] = lambda: ""
+        self.report: Callable[[str], None] | None = None  # Called when a damaged file was put aside.
 
     def set(self, key: str, value: str) -> None:
         """Store a value, replacing any under the same key."""

@@ -18,7 +18,7 @@ from ollm.domain.struct import Data
 from ollm.store.session_files.places import parse_id
 from ollm.system.atomic import hash_file, read_json, write_private_file
 
-HEADER = struct.Struct("<III")  # magic, version, number of tokens; the tokens follow
+HEADER = struct.Struct("<III")  # Magic, version and number of tokens; the tokens follow.
 MAGIC = 0x67677371
 MIN_FREE_BYTES = 2 << 30
 
@@ -27,7 +27,7 @@ class SavedSlot(Data, frozen=True):
     """A file with `tokens` tokens. `task` and `held` describe the slot of the server that held the session last."""
 
     session_id: str
-    key: str  # of the model and the server's build
+    key: str  # Names the model and the server's build.
     folder: str
     size: int
     sha256: str
@@ -77,7 +77,7 @@ class SavedSlots:
     def add(self, session_id: str, key: str, written: Path, task: int) -> None:
         """Keep a new file for a session instead of its older one. Deletes the least used ones above the limit."""
         with suppress(OSError):
-            written.chmod(0o600)  # it may belong to the server's user
+            written.chmod(0o600)  # The file may belong to the server's user.
         tokens = len(read_slot_tokens(written))
         saved = SavedSlot(
             session_id=session_id,

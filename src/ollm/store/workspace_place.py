@@ -12,8 +12,8 @@ from ollm.config.environment import Home
 from ollm.system.atomic import read_json
 
 GITIGNORE_TEXT = "memory.db*\n*.lock\n.gitignore\n"
-PERSONAL_MARK = "memory.db.notes"  # exists beside a database with notes that the person wrote
-DATABASE_ENDINGS = ("", "-journal", "-wal", "-shm")  # the files that SQLite keeps for one database
+PERSONAL_MARK = "memory.db.notes"  # This file marks a database that has the user's own notes.
+DATABASE_ENDINGS = ("", "-journal", "-wal", "-shm")  # SQLite keeps these files for one database.
 
 
 def find_repository(folder: Path) -> Path | None:
@@ -179,7 +179,7 @@ def ensure_usable(directory: Path) -> bool:
         return False
     if not os.access(directory, os.W_OK | os.X_OK):
         return False
-    with contextlib.suppress(OSError):  # one that is there stays, and a link is not followed
+    with contextlib.suppress(OSError):  # An existing file stays, and a link is not followed.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(directory / ".gitignore", flags, 0o644), "w", encoding="utf-8") as ignore:
             ignore.write(GITIGNORE_TEXT)

@@ -22,17 +22,17 @@ class _MessageNumber(msgspec.Struct):
     id: int = 0
 
 
-MAX_NUMBER = 10**15  # of tokens; what is over it was never given by anybody who counts
-MAX_PATH_CHARS, MAX_NAME_CHARS = 4096, 255  # of a workspace; no system opens more
+MAX_NUMBER = 10**15  # No real count of tokens is larger.
+MAX_PATH_CHARS, MAX_NAME_CHARS = 4096, 255  # No system opens a workspace with a longer path.
 _METADATA_FIELDS = frozenset(SessionMetadata.__struct_encode_fields__)
 _message_decoder = decode_late(Message)
 _call_decoder = decode_late(ToolCallRecord)
 _number_decoder = decode_late(_MessageNumber)
 _raw_decoder = msgspec.json.Decoder(msgspec.Raw)
-MESSAGE = b'{"role":'  # how we write a message's line
-CALL = b'{"id":"'  # how a call's line starts and a message's never does
+MESSAGE = b'{"role":'  # Our lines of messages begin so.
+CALL = b'{"id":"'  # A call's line begins so, and a message's never does.
 
-ReadMessage = tuple[Message, bytes]  # with its line
+ReadMessage = tuple[Message, bytes]  # The second part is the line.
 ReadCall = tuple[ToolCallRecord, bytes]
 OPEN = b',"messages":[\n'
 MIDDLE = b'],"toolCalls":[\n'
@@ -91,7 +91,7 @@ def parse_call(data: bytes) -> ToolCallRecord | None:
 def read_number(data: bytes) -> int:
     """Read the number of a message, or return 0 if it has none."""
     head, _, last = data[-_NUMBER_TAIL_BYTES:].rpartition(b',"id":')
-    if head and last[-1:] == b"}" and last[:-1].isdigit():  # our own lines end so: no need to parse them
+    if head and last[-1:] == b"}" and last[:-1].isdigit():  # Our own lines end so and need no parsing.
         number = int(last[:-1])
     else:
         try:

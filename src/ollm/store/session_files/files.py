@@ -114,7 +114,7 @@ class SessionFile:
                 continue
             lines = io.BytesIO(
                 b"".join((*rest, block))
-            ).readlines()  # `split` is slow: it looks at each byte by itself.
+            ).readlines()  # The method `split` is slow, because it looks at each byte by itself.
             rest = [b"" if lines[-1].endswith(b"\n") else lines.pop()]
             for line in lines:
                 start, place = place, place + len(line)

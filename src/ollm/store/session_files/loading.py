@@ -19,7 +19,7 @@ from ollm.store.session_files.journal import read_call_number
 from ollm.store.session_files.reader import SessionReader
 
 _take_entry, _take_line = itemgetter(0), itemgetter(1)
-_OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))  # how we write their messages
+_OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))
 INTERRUPTED_TEXT = "ollm stopped before this call finished. It may or may not have taken effect."
 
 
@@ -33,9 +33,9 @@ class LoadedSession(Data, frozen=True):
     damage: str | None
     read_only: str | None
     skipped: int
-    partial: journal.Parts  # of an answer under way that was never finished
-    calls_so_far: int  # at least as many as there are, and as the highest number in an id of ours
-    message_count: int = 0  # finished ones that were read, and the number of the last
+    partial: journal.Parts  # An answer that was never finished.
+    calls_so_far: int  # At least the number of calls and the highest number in our ids.
+    message_count: int = 0  # Unfinished messages do not count.
     last_number: int = 0
     journal_good: int = 0
 
@@ -50,7 +50,7 @@ class SessionStream:
         self.session = make_session(reader.head, session_id, reader.written_at)
         self.reader = reader
         self._alive = alive
-        self._found: set[str] = set()  # calls
+        self._found: set[str] = set()  # Ids of calls.
 
     @property
     def damage(self) -> str | None:

@@ -103,7 +103,7 @@ def adopt_sessions(places: SessionPlaces, earlier: Path, clock: Clock) -> None:
             stamp = f".original-{format_name_stamp(clock())}" if places.has(session_id) else ""
             make_private_directory(places.directory)
             for path in iter_own_files(earlier, session_id):
-                with contextlib.suppress(FileNotFoundError):  # another process moves them too
+                with contextlib.suppress(FileNotFoundError):  # Another process may move them at the same time.
                     path.rename(places.directory / f"{path.name}{stamp}")
     except OSError as error:
         raise StorageError(
@@ -149,7 +149,7 @@ def make_unreadable_error(directory: Path, error: OSError) -> StorageError:
 
 CopyKind = Literal["damaged", "original", "replaced"]
 CHUNK_BYTES = 1 << 20
-MAX_HELD_BYTES = 256 * 1024  # of a document that is held in memory too, since another program may write into it
+MAX_HELD_BYTES = 256 * 1024  # Small documents are kept in memory, since another program may write into the file.
 _Identity = tuple[int, int, int, int]
 
 

@@ -30,7 +30,7 @@ from ollm.store.session_files.waypoints import KnownState
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import replace_file
 
-LARGE_BYTES = 64_000_000  # from here on no session is held whole to continue with it
+LARGE_BYTES = 64_000_000  # To continue a session of this size only its end is read.
 Paths = tuple[Path, Path]
 
 
@@ -65,7 +65,7 @@ def recover_session(
     for path in places.directory.glob(f".{writer.session_id}.*.tmp"):
         path.unlink(missing_ok=True)
     last = max(loaded.last_number, *(end for _, end in (missing or {}).get("messages", ())), 0)
-    writer.adopt(msgspec.structs.replace(loaded, last_number=last))  # numbers of missing messages are not used again
+    writer.adopt(msgspec.structs.replace(loaded, last_number=last))  # Numbers of missing messages are not used again.
     if missing:
         writer.change_fields(loaded.session.last_activity, {}, {MISSING: missing})
     loaded = msgspec.structs.replace(loaded, damage=damage or loaded.damage)
@@ -169,7 +169,7 @@ def _finish_interrupted(writer: SessionWriter, loaded: LoadedSession, clock: Clo
     changed = [call for call, before in zip(calls, session.tool_calls, strict=True) if call is not before]
     asker, open_calls = _find_open_calls(session)
     known = {call.id for call in calls}
-    unrecorded = [  # calls that were asked for and never started: what they were is lost, that they were is not
+    unrecorded = [  # Only the ids of calls that never started are known.
         mark_interrupted(ToolCallRecord(id=call_id, name="unknown", args={}, timestamp=at, message_id=asker))
         for call_id in open_calls
         if call_id not in known

@@ -47,7 +47,7 @@ class SessionFiles:
     def __init__(self, places: SessionPlaces, clock: Clock = now, find_known: FindKnown = lambda _: None) -> None:
         self.places = places
         self.clock = clock
-        self._find_known = find_known  # the state of a session as the index noted it
+        self._find_known = find_known  # Finds a session's state in the index.
 
     def create(self, head: JsonObject) -> SessionWriter:
         """Create a writer for a new session; nothing is on disk before its first `flush`."""
@@ -190,10 +190,10 @@ class SessionFiles:
 
         make_private_directory(target)
         for path in [found for found in iter_own_files(target, session_id) if found.suffix in (".json", ".journal")]:
-            kept = keep_copy(path, self.clock, "replaced")  # one that was put there before, and taken out by hand
+            kept = keep_copy(path, self.clock, "replaced")  # A user may have restored this copy by hand.
             path.unlink()
             os.utime(kept, (at.timestamp(), at.timestamp()), follow_symlinks=False)
-        for path in iter_own_files(source, session_id):  # `.journal` before `.json`: never a document without it
+        for path in iter_own_files(source, session_id):  # The journal comes first, so that no document lacks it.
             if path.suffix != ".lock":
                 os.utime(path, (at.timestamp(), at.timestamp()), follow_symlinks=False)
                 shutil.move(path, target / path.name)

@@ -28,14 +28,14 @@ class Waypoint(NamedTuple):
 class KnownState(msgspec.Struct, frozen=True, kw_only=True):
     """State of a session's files, valid while the document is unchanged and the journal has only grown."""
 
-    document: str  # inode, size and time
-    journal: int  # inode
-    size: int  # of the journal's records that are applied to `head`
+    document: str  # Inode, size and time.
+    journal: int  # Inode.
+    size: int  # Size of the journal's records that `head` contains.
     head: JsonObject
     count: int
     last: int
-    calls: int  # the highest number in the id of a call
-    end: Waypoint  # of messages and calls in the document
+    calls: int  # The highest number in the id of a call.
+    end: Waypoint  # The end of messages and calls in the document.
     waypoints: list[Waypoint]
 
     def find_begin(self, number: int) -> Waypoint | None:

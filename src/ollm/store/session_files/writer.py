@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 FOLD_ALWAYS_BELOW_BYTES = 64 * 1024
-KEEP_JOURNAL_FROM_BYTES = 8 << 20  # of both files: closing such a session keeps its journal
-MAX_FOLDED_BYTES = 64 << 20  # a longer journal stays beside its document for good
-LOOK_EVERY_SECONDS = 0.05  # least time between two checks that the journal is still in place
-TEXT_SECONDS = 1.0  # between two records of streamed text; a killed process loses at most so much of it
+KEEP_JOURNAL_FROM_BYTES = 8 << 20  # Closing a session with files of this size keeps its journal.
+MAX_FOLDED_BYTES = 64 << 20  # A longer journal stays beside its document for good.
+LOOK_EVERY_SECONDS = 0.05  # Least time between two checks of the journal.
+TEXT_SECONDS = 1.0  # A killed process loses at most this much of the streamed text.
 
 
 class SessionWriter:
@@ -37,24 +37,24 @@ class SessionWriter:
 
     def __init__(self, places: SessionPlaces, session_id: str, head: JsonObject, *, new: bool = False) -> None:
         self.session_id = session_id
-        self.new = new  # this process began the session: every byte of its files is ours
+        self.new = new  # This process began the session, so its files have no foreign bytes.
         self.head = head
         self.last_number = 0
         self.message_count = 0
         self.pending: list[bytes] = []
-        self.deferred = False  # gather records until `flush`
+        self.deferred = False  # Records wait until `flush`.
         self.directory = places.directory
         self._places = places
         self._lock = OwnerLock(places.get_lock_path(session_id))
         self._journal = AppendFile(places.get_journal_path(session_id))
         self.document = DocumentGuard(places.get_document_path(session_id), now)
-        self.reports: list[str] = []  # what other programs did to the files
-        self._pieces = 0  # records of the answer under way
-        self._streamed: journal.Parts = []  # text that is not recorded yet
+        self.reports: list[str] = []  # Reports about changes by other programs.
+        self._pieces = 0  # Number of records of the unfinished answer.
+        self._streamed: journal.Parts = []  # This text is not recorded yet.
         self._next_text = 0.0
-        self._displaced = False  # what was appended is under no name: another program removed the journal
+        self._displaced = False  # Another program removed the journal, so new records are in no named file.
         self.document_size = 0
-        self._written = False  # the document exists
+        self._written = False
         self._partial: journal.Parts = []
         self._running: dict[str, JsonObject] = {}
         self._next_look = 0.0
@@ -223,7 +223,7 @@ class SessionWriter:
         """Check that document and journal are unchanged, and restore what another program removed."""
         if self.document.is_in_place() and self._journal.is_in_place():
             return
-        self._displaced = True  # until it is put back
+        self._displaced = True  # It stays set until the files are restored.
         try:
             self._restore_files()
         except OSError as error:

@@ -127,7 +127,7 @@ def _open_connection(path: Path) -> sqlite3.Connection:
         if version > VERSION:
             raise _NewerVersion
         if version < VERSION:
-            raise sqlite3.DatabaseError("written by an earlier version")  # replaced: clearing it would take longer
+            raise sqlite3.DatabaseError("written by an earlier version")  # A new file is quicker to write.
     except BaseException:
         connection.close()
         raise

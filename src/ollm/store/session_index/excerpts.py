@@ -16,8 +16,8 @@ from ollm.store.session_index.database import TOKENIZER
 from ollm.store.session_index.words import find_spans, fold_words
 
 _BLOCK_CHARS = 1_500
-_SAME_CHARS = 2  # at the beginning, that a stem never changes
-MAX_CUT_CHARS = 20  # left out at either end of an excerpt, so that it begins and ends with a whole word
+_SAME_CHARS = 2  # A stem never changes the first letters of a word.
+MAX_CUT_CHARS = 20  # An excerpt begins and ends with a whole word.
 OPEN, CLOSE = "«", "»"
 Span = tuple[int, int]
 
@@ -124,7 +124,7 @@ def make_excerpt(text: str, spans: Sequence[Span], chars: int, *, marked: bool =
         end = max(text.rfind(" ", max(last, end - MAX_CUT_CHARS), end), 0) or end
     parts, place = [], start
     for opened, closed in within if marked and spans else ():
-        if opened >= place:  # not inside the one before
+        if opened >= place:  # A span inside the one before is skipped.
             parts += [text[place:opened], OPEN, text[opened:closed], CLOSE]
             place = closed
     line = " ".join("".join([*parts, text[place:end]]).split())

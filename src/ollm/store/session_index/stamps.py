@@ -12,7 +12,7 @@ from ollm.store.session_files.places import is_id, make_unreadable_error
 _ENDS = {".json": 0, ".journal": 1}
 ID_LENGTH = 36
 BATCH_BYTES = 8_000_000
-LARGE_BYTES = 64_000_000  # a session from here on is not read to its end in one go
+LARGE_BYTES = 64_000_000  # A larger session may be indexed in several runs.
 
 
 class Stamp(NamedTuple):
@@ -73,7 +73,7 @@ def read_stamps(directory: Path) -> tuple[dict[str, Stamp], set[str]]:
         stem, end = entry.name[:ID_LENGTH], entry.name[ID_LENGTH:]
         if end == ".lock":
             locked.add(stem)
-        elif end in _ENDS and is_id(stem) and (stat := _read_stat(entry)):  # not folded or deleted just now
+        elif end in _ENDS and is_id(stem) and (stat := _read_stat(entry)):  # It may be gone by now.
             parts.setdefault(stem, [None, None])[_ENDS[end]] = stat
     return {stem: Stamp(directory, both[0], both[1]) for stem, both in parts.items()}, locked
 

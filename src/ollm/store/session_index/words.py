@@ -30,7 +30,7 @@ _ROLE, _SESSION, _SIGN = "\ue000", "\ue001", 0xE100
 _SIGNS = 0x700
 _EVERYWHERE = frozenset(".,'-_ \n\t\r")  # These are in so many texts that a mark would narrow nothing down.
 MAX_WORDS = 64
-MIN_PREFIX_CHARS = 3  # from this length on a word also finds longer ones that begin with it
+MIN_PREFIX_CHARS = 3  # A word of this length also finds words that begin with it.
 
 
 class SearchWord(NamedTuple):
@@ -119,7 +119,7 @@ def _fold_letter(letter: str) -> str:
 def _drop_accent(letter: str) -> str:
     if combining(letter) in _ACCENT_CLASSES or category(letter) == "Me" or re.match(_VARIANTS, letter):
         return ""
-    base, stroke, _ = name(letter, "").partition(" WITH ")  # a stroke or a hook, which no decomposition has
+    base, stroke, _ = name(letter, "").partition(" WITH ")  # No decomposition removes a stroke or a hook.
     try:
         return lookup(base) if stroke and letter.isalpha() else letter
     except KeyError:
