@@ -91,7 +91,7 @@ def take_document(text: str) -> str:
 def read_schema(file: Path) -> AnswerSchema:
     """Read a schema. Raises UsageError with the place of its mistake."""
     try:
-        with file.open("rb") as stream:  # may be a pipe
+        with file.open("rb") as stream:  # The file may be a pipe.
             document = json.loads(stream.read(MAX_SMALL_BYTES))
     except OSError as error:
         raise UsageError(f"Cannot read the schema {file}: {error.strerror or error}.") from error
@@ -133,7 +133,7 @@ def _make_validator(document: dict[str, Any], file: Path) -> Any:
     except Unresolvable as error:
         action = "A schema may only refer to its own parts."
         raise UsageError(f"{file}: $ref {reference} leads nowhere.", action=action) from error
-    return kind(document, registry=registry)  # with a registry, nothing is downloaded
+    return kind(document, registry=registry)  # With a registry, nothing is downloaded.
 
 
 def _find_references(value: Any) -> Iterator[str]:

@@ -33,7 +33,7 @@ from ollm.system.terminal_text import clean_lines, make_printable
 MAX_PARALLEL_ATTEMPTS = 4
 CHECK_TIMEOUT_SECONDS = 1800
 MAX_CHECK_LINES = 10
-TEMPERATURE = 0.6  # of all attempts but the first, unless one is set: at 0 they would all be the same
+TEMPERATURE = 0.6  # At 0, all attempts would be the same.
 
 
 class BestOf(Data, frozen=True):

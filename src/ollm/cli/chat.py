@@ -25,7 +25,7 @@ class ChatCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args[:1] == ["-p"] and [word.partition("=")[0] for word in args[1:2]] == ["--review"]:
-            args = args[1:]  # it needs no prompt
+            args = args[1:]  # A review needs no prompt.
         return super().parse_args(ctx, ["--prompt", *args[1:]] if args[:1] == ["-p"] else args)
 
 

@@ -71,7 +71,7 @@ EPILOG = """`ollm` opens the chat, `ollm fix the bug` opens it with that message
 `ollm -p TEXT` answers once and exits; `ollm chat --help` lists all options.
 --debug with any command prints the log and full errors to stderr."""
 
-CommandTable = Mapping[str, tuple[str, ...]]  # name: `module:attribute`, help, and what a group runs when called alone
+CommandTable = Mapping[str, tuple[str, ...]]  # Each name has `module:attribute`, help, and a group's default command.
 
 
 def complete_late(name: str) -> Callable[..., Any]:

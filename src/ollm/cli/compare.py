@@ -177,7 +177,7 @@ class CompareSpace:
         lock = OwnerLock(self.process.home.run / "compare.lock")
         lock.acquire("`ollm compare`")
         for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` ignores one.
+            if signal.getsignal(number) is signal.SIG_DFL:  # Under `nohup`, SIGHUP stays ignored.
                 signal.signal(number, signal.default_int_handler)
         try:
             yield

@@ -21,7 +21,7 @@ from ollm.system.terminal_text import make_printable
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-FISH_HELP_FIX = ('string split ","', 'string split --max 1 ","')  # fish cuts help at its first comma.
+FISH_HELP_FIX = ('string split ","', 'string split --max 1 ","')  # Without the fix, fish cuts help at its first comma.
 
 
 @click.command(short_help="Print a shell completion script.")

@@ -65,7 +65,7 @@ def path() -> None:
 def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
     """List all problems; exit code 2 if there are any."""
     place, environment = resolve_workspace(workspace), copy_environment()
-    loaded = load_settings(find_home(environment), environment, workspace=place, trusted=True)  # checked even if unused
+    loaded = load_settings(find_home(environment), environment, workspace=place, trusted=True)
     problems = [*loaded.problems, *_find_rule_problems(loaded), *_find_hook_and_server_problems(loaded)]
     process = ProcessScope(workspace=place)
     unmatched = [] if problems else asyncio.run(process.providers.list_unmatched_settings(loaded.settings))
@@ -97,7 +97,7 @@ def unset(key: str) -> None:
     warn(f"Removed {key} from {unset_setting(find_home(copy_environment()), key)}")
 
 
-@config.command(name="set", context_settings={"ignore_unknown_options": True})  # a value may be negative
+@config.command(name="set", context_settings={"ignore_unknown_options": True})  # The value may be negative.
 @click.argument("key", shell_complete=complete_setting)
 @click.argument("value", shell_complete=complete_value)
 def set_(key: str, value: str) -> None:

@@ -75,7 +75,7 @@ def stop() -> None:
     if running is None:
         print("The daemon is not running.")
         return
-    patience = ProcessScope().settings.daemon.drain_seconds + 20  # for what runs, and for putting things away
+    patience = ProcessScope().settings.daemon.drain_seconds + 20  # After the drain, sessions are saved and closed.
     os.kill(running.pid, signal.SIGTERM)
     deadline = time.monotonic() + patience
     while files.find_running() is not None:
@@ -263,7 +263,7 @@ async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conver
             await conversation.command("mode", start.mode)
         if approval := start.flags.get("policy", {}).get("approval"):
             await conversation.command("approval", approval)
-        if model := start.flags.get("provider", {}).get("model"):  # chosen in the session before this one
+        if model := start.flags.get("provider", {}).get("model"):  # The previous session chose this model.
             await conversation.command("model", model)
         try:
             yield conversation

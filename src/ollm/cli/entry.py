@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
     try:
         code = _run_and_report(arguments)
         sys.stdout.flush()
-    except OSError as error:  # stores name the file, standard output has none
+    except OSError as error:  # An error of a store names its file; one of standard output does not.
         of_output = isinstance(error, BrokenPipeError) or (error.filename is None and error.errno in _OUTPUT_ERRNOS)
         return _report_output_error(error) if of_output else _report_system_error(error, debug)
     except Exception as error:  # noqa: BLE001 - the outermost edge: what was not foreseen still ends in one line

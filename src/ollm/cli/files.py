@@ -71,7 +71,7 @@ def _advise(kind: str, path: str, workspace: Path) -> str:
     return "Name the directory it is in with --workspace."
 
 
-CODE_COMMANDS = ("outline", "map")  # as the first word; a directory of that name is `map/`
+CODE_COMMANDS = ("outline", "map")  # To list a directory of that name, write `map/`.
 
 
 class FilesCommand(click.Command):

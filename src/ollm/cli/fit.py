@@ -31,7 +31,7 @@ from ollm.tools.ls import format_size
 
 # Bits per weight of a whole model, as llama.cpp reports them for models of 7B to 13B.
 QUANT_BITS = {"F16": 16.0, "Q8_0": 8.5, "Q6_K": 6.56, "Q5_K_M": 5.68, "Q4_K_M": 4.84, "Q3_K_M": 3.91, "Q2_K": 3.35}
-MIN_GOOD_BITS = 4.4  # below it models write noticeably worse code
+MIN_GOOD_BITS = 4.4  # With fewer bits, models write noticeably worse code.
 # Memory bandwidth in GB/s by data sheet.
 BANDWIDTHS = """B200 8000, H200 4800, H100 3350, H100 PCIe 2000, A100 2039, A100-SXM4-40GB 1555, A100-PCIE-40GB 1555,
 L40S 864, L40 864, L4 300, A40 696, A10 600, A10G 600, T4 320, V100 900, P40 346, GB10 273, RTX PRO 6000 1792,
@@ -40,14 +40,14 @@ RTX 4090 1008, RTX 4080 717, RTX 4070 Ti SUPER 672, RTX 4070 504, RTX 4060 Ti 28
 RTX 3080 760, RTX 3070 448, RTX 3060 360, RTX 2080 Ti 616, RTX 2080 448, RTX 2070 448, RTX 2060 336, Apple M1 68,
 Apple M1 Pro 200, Apple M1 Max 400, Apple M2 100, Apple M2 Pro 200, Apple M2 Max 400, Apple M3 100, Apple M3 Pro 150,
 Apple M3 Max 300, Apple M3 Ultra 819, Apple M4 120, Apple M4 Pro 273, Apple M4 Max 410"""
-GPU_SHARE = 0.92  # of its memory; the driver, the desktop and fragments take the rest
-SPEED_SHARE = 0.7  # of the bandwidth that servers reach
+GPU_SHARE = 0.92  # The driver, the desktop and fragments take the rest of the GPU's memory.
+SPEED_SHARE = 0.7  # Servers reach this share of the bandwidth.
 GOOD_WINDOW_TOKENS = 32_768
-GOOD_TOKENS_PER_SECOND = 10.0  # about as fast as one reads
-MEMORY_BYTES = 64 * 2**20  # more than most caches hold
-COPY_BYTES = 4 * 2**20  # short enough to be copied without an interruption
+GOOD_TOKENS_PER_SECOND = 10.0  # People read about this fast.
+MEMORY_BYTES = 64 * 2**20  # Most caches hold less than this.
+COPY_BYTES = 4 * 2**20  # So short a copy is rarely interrupted.
 COPY_SECONDS = 0.5
-SMALL_PARAMETERS = 4e9  # a smaller model is of no use below MIN_GOOD_BITS
+SMALL_PARAMETERS = 4e9  # A smaller model is of no use below MIN_GOOD_BITS.
 HEADINGS = ("SIZE", *VALUE_BYTES, "RUNS ON", "TOKENS/S")
 
 
@@ -67,7 +67,7 @@ class FitMachine:
 def measure_bandwidth() -> float:
     """Measure the bandwidth of one core by the best of several short copies: other work slows most of them."""
     source, target = memoryview(bytearray(b"x") * MEMORY_BYTES), memoryview(bytearray(MEMORY_BYTES))
-    target[:] = source  # so that its pages exist
+    target[:] = source  # The first write creates the pages of the target.
     best, end = math.inf, time.monotonic() + COPY_SECONDS
     while time.monotonic() < end:
         for at in range(0, MEMORY_BYTES, COPY_BYTES):
@@ -155,7 +155,7 @@ def build_commands(path: str, shape: ModelShape, plan: QuantPlan, gpus: int) -> 
         words = ["llama-server", "-m", path, "-c", str(plan.window), "-np", "1", "--jinja"]
         words += ["-fa", "on", "-ctk", plan.kv_type, "-ctv", plan.kv_type] if small else []
         commands["llama.cpp"] = shlex.join(words)
-    cards = math.gcd(gpus, shape.heads) if gpus else 1  # vLLM divides the heads among them
+    cards = math.gcd(gpus, shape.heads) if gpus else 1  # vLLM divides the heads among the GPUs.
     if path and plan.runs_on == "GPU" and cards == gpus and not re.search(r"-of-\d{5}\.gguf$", path):
         words = ["vllm", "serve", path, "--max-model-len", str(plan.windows["q8_0"] if small else plan.window)]
         words += ["--kv-cache-dtype", "fp8"] if small else []

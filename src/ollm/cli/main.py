@@ -15,15 +15,15 @@ def run() -> None:
         return
     import gc
 
-    gc.set_threshold(50_000)  # starting makes many objects and hardly any garbage to look for
+    gc.set_threshold(50_000)  # Starting makes many objects and hardly any garbage.
     try:
         from ollm.cli.entry import main
 
         sys.exit(main(sys.argv[1:]))
-    except KeyboardInterrupt:  # before there was anything to interrupt
+    except KeyboardInterrupt:  # The signal arrived before there was anything to interrupt.
         sys.exit(130)
     finally:
-        gc.freeze()  # all of it goes now: no need to look through it on the way out
+        gc.freeze()  # The exit need not search all objects for garbage.
 
 
 def _leave_own_folders() -> None:

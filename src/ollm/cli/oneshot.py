@@ -41,7 +41,7 @@ def ask_once(start: ChatArguments, question: Question, output: str, schema: Answ
             signal.signal(number, signal.SIG_DFL)
     if signal.SIGUSR1 in received:
         sys.stderr.write(f"ollm: {TAKEOVER_MESSAGE}\n")
-    return 128 + received[0] if received else code  # one that came while the session was closed counts too
+    return 128 + received[0] if received else code  # A signal during the close counts too.
 
 
 def keep_question(start: ChatArguments, question: Question, error: OllmError) -> None:
@@ -66,7 +66,7 @@ async def run_once(
         with show_waiting("connecting to the model server", shown=output == "text") as line:
             options = msgspec.structs.replace(start.for_one_shot(), announce=line.tell)
             conversation = await stack.enter_async_context(open_conversation(options))
-        gc.freeze()  # what is there now stays to the end: nothing in it to look for
+        gc.freeze()  # These objects live to the end, so they need no garbage collection.
         print_notices(conversation.parts.notices)
         reply = await run_slash_command(conversation, question)
         if reply is not None and reply.follow_up != "send" and schema is None:
@@ -108,7 +108,7 @@ async def send_detached(start: ChatArguments, question: Question) -> str | None:
         attachments = await collect_attachments(text, question, start, conversation)
         async with conversation.turn(text, attachments) as events:
             await anext(aiter(events))
-            await conversation.close()  # the turn goes on
+            await conversation.close()  # The turn goes on in the daemon.
         return conversation.session_id
 
 
@@ -210,7 +210,7 @@ class JsonPrinter(Printer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: dict[str, dict[str, Any]] = {}  # in the order in which they started
+        self._calls: dict[str, dict[str, Any]] = {}
         self._usage = Usage()
 
     def show(self, event: Event) -> None:

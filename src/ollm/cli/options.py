@@ -68,7 +68,7 @@ def confirm_or_fail(question: str, yes: bool) -> None:
     import click
 
     if not sys.stdin.isatty():
-        click.echo(question, err=True)  # apart from the error, which is logged: it may say what is to be forgotten
+        click.echo(question, err=True)  # The question may hold text to forget, so it stays out of the logged error.
         raise UsageError("Cannot ask: no terminal.", action="Add --yes to skip the question.")
     if not click.confirm(question, err=True):
         raise OllmError("Cancelled.")

@@ -104,7 +104,7 @@ def check(
         print_verdict(tool, verdict)
         known = [
             spec.name for spec in create_tool_registry(Path.cwd()).list()
-        ]  # others may be of servers or extensions
+        ]  # Other tools may belong to servers or extensions.
         if tool not in known and (hint := format_suggestion(tool, known)):
             warn(f"there is no tool {make_printable(tool)} here; {hint}")
 

@@ -46,7 +46,7 @@ class ShutdownHandler:
             self._leave()
 
     def release_workspace(self) -> None:
-        asked = getattr(self._get_conversation(), "asked_to_close", None)  # the daemon checks its own
+        asked = getattr(self._get_conversation(), "asked_to_close", None)  # The daemon checks its own.
         if self._leave and asked and asked():
             self.sentence = TAKEOVER_MESSAGE
             self._leave()

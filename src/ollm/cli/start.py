@@ -29,9 +29,9 @@ class ChatArguments(ConversationOptions, frozen=True):
     interactive: bool = True
     new: bool = False
     daemon: bool = False
-    text: str = ""  # the first message
-    bare: bool = False  # `ollm` without a command: a new chat at once
-    pick: bool = False  # whether the sessions are offered first, whatever else was given
+    text: str = ""
+    bare: bool = False  # Set for `ollm` without a command: a new chat at once.
+    pick: bool = False  # True if the chat begins with the list of sessions, whatever the other options.
 
     def for_one_shot(self) -> ChatArguments:
         new = not (self.session or self.newest)
@@ -62,7 +62,7 @@ class ChatArguments(ConversationOptions, frozen=True):
         )
 
 
-PICK_SESSION = "?"  # for `--resume` without an id
+PICK_SESSION = "?"
 COPIED_OPTIONS = ("new", "newest", "full", "force", "beside", "mode", "grants", "yes", "daemon")
 
 

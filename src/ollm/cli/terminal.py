@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ollm.config.settings import ScreenSettings
     from ollm.store.lease import Lease, LeaseOwner
 
-GC_THRESHOLD_OBJECTS = 2_000  # objects that may be left behind before they are looked for
+GC_THRESHOLD_OBJECTS = 2_000  # The collector looks for garbage after this many new objects.
 WELCOME_TEXT = """\
 Ask anything about this project. ollm asks before it changes a file.
 Enter to send, Alt-Enter for a new line, Esc to stop, Ctrl-D to quit.
@@ -64,15 +64,15 @@ class Terminal:
         self._scope = WorkspaceScope(process, start.workspace)
         self._left: str | None = None
         self._unsaved = False
-        self._late: list[Notice] = []  # warnings that came after the last turn
+        self._late: list[Notice] = []  # Warnings that came after the last turn.
         self._settings = load_screen_settings(process)
         self._plain = self._settings.plain or wants_plain(process.environment)
         self._lines = LineReader()
         self._flags = start.flags
-        self._model = ""  # the name given with /model, for new sessions
-        self._text = start.text  # the first message, until it is sent
-        self._draft = ""  # what was typed at the list of sessions
-        self._typed_ahead: list[str] = []  # behind the command that left a session
+        self._model = ""  # The name given with /model, for new sessions.
+        self._text = start.text  # The first message, until it is sent.
+        self._draft = ""  # Text typed at the list of sessions.
+        self._typed_ahead: list[str] = []  # Text typed after a command that left the session.
         self._ending = ShutdownHandler()
 
     async def run(self) -> int:
@@ -200,7 +200,7 @@ class Terminal:
         async with self._open_conversation() as conversation:
             from ollm.runtime.conversation import LocalConversation
 
-            if not gc.get_freeze_count():  # what starting made stays, and what a conversation leaves goes soon
+            if not gc.get_freeze_count():  # Objects of the start stay, those of a conversation go soon.
                 gc.freeze()
                 gc.set_threshold(GC_THRESHOLD_OBJECTS)
             if isinstance(conversation, LocalConversation):
@@ -314,9 +314,9 @@ def load_screen_settings(process: ProcessScope) -> ScreenSettings:
 
 
 DAEMON_TIMEOUT_SECONDS = 5.0
-REFUSED_SECONDS = 1.0  # in which one that has just left may still be counted there
+REFUSED_SECONDS = 1.0  # The daemon may count a client that has just left for this long.
 RETRY_INTERVAL_SECONDS = 0.05
-ASKING_DAEMON = "Asking the daemon for the workspace …"  # one line at 40 columns
+ASKING_DAEMON = "Asking the daemon for the workspace …"  # It fits one line at 40 columns.
 QUESTION = "[b] open beside it · [t] take over, which closes it there · [q] quit:"
 KEYS = ("b", "t", "q")
 QUIT_KEYS = ("", "\x04", "\x1b")
@@ -331,7 +331,7 @@ def settle_workspace(process: ProcessScope, start: ChatArguments) -> ChatArgumen
         return start
     print(wrap_words(f"This workspace is in use by {owner.describe()}."))
     key = _ask_for_key()
-    if key == "b":  # the newest session is the one that is open there, so none is offered unless asked for
+    if key == "b":  # The newest session is open in the other chat, so the default is a new one.
         anew = not (start.pick or start.session or start.newest)
         return msgspec.structs.replace(start, beside=True, new=anew)
     return msgspec.structs.replace(start, force=True) if key == "t" else None
@@ -344,16 +344,16 @@ def _ask_for_key() -> str:
 
     inlet = sys.stdin.fileno()
     before = termios.tcgetattr(inlet)
-    tty.setcbreak(inlet)  # before the question is there: what was typed earlier is no answer
+    tty.setcbreak(inlet)  # Keys typed before the question are no answer.
     try:
         print(wrap_words(QUESTION), end=" ", flush=True)
         key = ""
         while key not in KEYS:
             pressed = os.read(inlet, MAX_KEY_BYTES).decode(errors="replace")
-            key = "q" if pressed in QUIT_KEYS else pressed.strip().lower()  # pasted words are no answer
+            key = "q" if pressed in QUIT_KEYS else pressed.strip().lower()  # Pasted words are no answer.
         print(key)
     finally:
-        termios.tcsetattr(inlet, termios.TCSAFLUSH, before)  # an Enter from habit is dropped
+        termios.tcsetattr(inlet, termios.TCSAFLUSH, before)  # An Enter typed from habit is dropped.
     return key
 
 

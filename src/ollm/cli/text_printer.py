@@ -64,15 +64,15 @@ class Printer:
     reason: TurnReason = "answered"
     denied = 0
     ran = 0
-    message = ""  # why the turn failed
-    signal = 0  # that ended the turn
-    cost = 0.0  # by the price in the settings
-    answers: tuple[Any, ...] = ()  # the document that fits the schema of the answer
-    unfit = ""  # why the answer does not
-    failing = ""  # the check that still fails
+    message = ""
+    signal = 0  # The number of a signal, if one ended the turn.
+    cost = 0.0  # The price in the settings applies.
+    answers: tuple[Any, ...] = ()  # Holds the document that fits the answer's schema.
+    unfit = ""  # Says why the answer does not fit its schema.
+    failing = ""
 
     def __init__(self) -> None:
-        self.texts = [""]  # of the model's messages, the one that is being written last
+        self.texts = [""]  # The last one is the message in progress.
 
     def show(self, event: Event) -> None:
         match event:
@@ -129,15 +129,15 @@ class TextPrinter(Printer):
             from ollm.cli.screen.paint import create_terminal_painter
 
             self._blocks, self._painter = MarkdownBlocks(), create_terminal_painter(theme)
-        self.is_silent = False  # the answer is printed later
+        self.is_silent = False  # True if the answer is printed at the end.
         self._last = "\n"
         self._joiner = ""
-        self._spoke = False  # something of the message that is being written was printed
-        self._ended = False  # a message of the model is over, and the next one has not begun
-        self._held = ""  # the message so far, as long as the one before begins like it
-        self._running: dict[str, str] = {}  # what the calls do that have not ended
-        self._priced = False  # the time to read this prompt was printed
-        self._gap = ""  # before the next rendered block
+        self._spoke = False  # True once text of the current message is printed.
+        self._ended = False  # True between two messages of the model.
+        self._held = ""  # Holds back text while the message begins like the previous one.
+        self._running: dict[str, str] = {}  # Summaries of calls in progress.
+        self._priced = False  # True once the time to read the prompt is printed.
+        self._gap = ""
         self._wait = WaitLine(shown=counts_seconds and is_seen())
 
     def show(self, event: Event) -> None:

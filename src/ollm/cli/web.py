@@ -53,7 +53,7 @@ def web(context: click.Context, /, print_only: bool, pair: bool, **rights: Any) 
 
 def show_code(rights: dict[str, Any]) -> None:
     code = request("POST", "/web/codes", PairReply, DeviceRights(**rights))
-    with suppress(ImportError):  # without it the code is typed
+    with suppress(ImportError):  # Without the package, the user types the code.
         import segno
 
         segno.make(code.url, error="l", micro=False).terminal(compact=True)

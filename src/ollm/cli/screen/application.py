@@ -84,7 +84,7 @@ class ChatApplication(Application[None]):
         screen, at = renderer._last_screen, renderer._cursor_pos  # noqa: SLF001 - the toolkit thinks that nothing moved
         if self.wraps_again and screen:
             columns = self.output.get_size().columns
-            rows = measure_row_widths(screen, at.y)  # each is wrapped to as many rows as it needs
+            rows = measure_row_widths(screen, at.y)  # Each row wraps to as many rows as it needs.
             more = sum(max(0, (width - 1) // columns) for width in rows) + at.x // columns
             renderer._cursor_pos = Point(x=at.x % columns, y=at.y + more)  # noqa: SLF001
         super()._on_resize()
@@ -184,16 +184,16 @@ def build_chat_layout(buffer: Buffer, view: ScreenView, is_streaming: Filter) ->
     rules = [
         ConditionalContainer(KeptRow(lambda: [("class:frame", "─" * get_width())]), filter=framed) for _ in range(2)
     ]
-    menu = CompletionsMenu(max_height=8, scroll_offset=1)  # in the flow: a float has no room at the bottom of a screen
+    menu = CompletionsMenu(max_height=8, scroll_offset=1)  # A float has no room at the bottom of a screen.
     if isinstance(menu.content, Window):
-        menu.content.dont_extend_height = Always()  # a short list leaves no gap above the status line
+        menu.content.dont_extend_height = Always()  # A short list leaves no gap above the status line.
     above = [make_optional_window(view.render_live, wrap=False), make_optional_window(view.render_question, wrap=True)]
     below: list[AnyContainer] = [rules[1], search, menu, KeptRow(view.render_footer, "class:status")]
     return Layout(HSplit([*above, rules[0], field, *below]), focused_element=field)
 
 
-ESCAPE_WAIT_SECONDS = 0.25  # how long Esc waits for the key that would make it Alt-something
-VI_WAIT_SECONDS = 1.0  # the same for keys of several letters
+ESCAPE_WAIT_SECONDS = 0.25  # A key in this time makes it Alt-something.
+VI_WAIT_SECONDS = 1.0  # The same wait applies to keys of several letters.
 
 
 def create_chat_screen(options: ScreenOptions, find_files: Find, pick: Pick) -> ChatScreen:

@@ -32,8 +32,8 @@ from ollm.runtime.commands.base import SHELL_COMMANDS, SlashCommand
 log = logging.getLogger("ollm.screen")
 Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
 TurnEvents = AbstractAsyncContextManager[AsyncIterator[Event]]
-PICK_COMMANDS = ("sessions", "resume")  # without an argument the terminal shows these its own way
-COMMAND_EVENTS = (  # the reply of a command tells the rest
+PICK_COMMANDS = ("sessions", "resume")  # Without an argument, these open the list of sessions.
+COMMAND_EVENTS = (  # The reply of a command reports the rest.
     PrefillProgress,
     Notice,
     CompressionError,
@@ -41,8 +41,8 @@ COMMAND_EVENTS = (  # the reply of a command tells the rest
     ConfirmationRequested,
     ConfirmationResolved,
 )
-MAX_LEARNING_TURNS = 3  # turns after which no more commands of slow servers are looked for
-OPTION_COMMANDS = ("model", "mode", "approval")  # without an argument there is something to choose from
+MAX_LEARNING_TURNS = 3  # After this many turns the screen no longer looks for commands of slow servers.
+OPTION_COMMANDS = ("model", "mode", "approval")  # Without an argument, these offer a choice.
 
 
 class ChatDisplay(Protocol):
@@ -85,8 +85,8 @@ class ConversationRunner:
 
     def __init__(self, display: ChatDisplay) -> None:
         self.conversation: Conversation | None = None
-        self.commands: dict[str, str] = {}  # name: help
-        self.resources: list[str] = []  # of MCP servers, as server:uri
+        self.commands: dict[str, str] = {}  # Help texts by command name.
+        self.resources: list[str] = []  # MCP resources as server:uri.
         self._turns_learnt = 0
         self.queue: list[str] = []
         self.busy = self.leaving = False
@@ -102,7 +102,7 @@ class ConversationRunner:
             while True:
                 await self._wait_for_work(conversation)
                 self._wake.clear()
-                while self.queue and not self.leaving:  # what was typed behind /clear is for the session after it
+                while self.queue and not self.leaving:  # Text after /clear belongs to the next session.
                     await self._handle_input(conversation, self.queue.pop(0))
 
     async def _wait_for_work(self, conversation: Conversation) -> None:
@@ -201,7 +201,7 @@ class ConversationRunner:
         if name in SHELL_COMMANDS and arguments.strip() != "reload":
             environment = copy_environment()
             status = await conversation.status()
-            if name == "doctor" and status.base_url.startswith("http"):  # it examines the server of this chat
+            if name == "doctor" and status.base_url.startswith("http"):  # It checks the server of this chat.
                 place = {"OLLM_PROVIDER": status.provider, "OLLM_BASE_URL": status.base_url, "OLLM_MODEL": status.model}
                 environment |= place
             async with self._display.lend_terminal():

@@ -99,7 +99,7 @@ async def collect_resources(text: str, conversation: Conversation) -> tuple[list
         try:
             found = await conversation.command("resource", f"{server} {uri}")
         except UsageError:
-            continue  # no server of that name: the words mean something else
+            continue  # No server has that name, so the words mean something else.
         except OllmError as error:
             problems.append(f"@{server}:{uri} was not attached: {error}")
             continue

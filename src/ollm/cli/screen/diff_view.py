@@ -15,7 +15,7 @@ from ollm.domain.line_diff import DiffRow, Span, compare_words, parse_diff
 from ollm.system.terminal_text import make_printable
 
 GUTTER_CELLS = 9
-MAX_COLOURED_CHARS = 60_000  # a longer part is shown in one colour
+MAX_COLOURED_CHARS = 60_000  # A longer part is shown in one colour.
 TAB = "    "
 DRAWN = {"\t": "→   ", " ": "·"}
 STYLES = {"-": ("diff.removed", "red"), "+": ("diff.added", "green"), " ": ("diff.same", "dim")}
@@ -89,7 +89,7 @@ class DiffView:
         return (Text(line) for line in lines)
 
 
-Side = tuple[str, list[Span]]  # a line as it is shown, and its parts that differ
+Side = tuple[str, list[Span]]
 
 
 def show_row(row: DiffRow) -> tuple[Side | None, Side | None]:

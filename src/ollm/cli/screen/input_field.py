@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from ollm.services.file_discovery.service import FileDiscoveryService
 
 MAX_COMPLETIONS = 12
-FRESH_SECONDS = 1.0  # how long a list counts
-RELOAD_LOAD_FACTOR = 10  # a list that takes long to make is made less often
-TYPING_PAUSE_SECONDS = 0.025  # seconds in which the letter itself is drawn, before anything is looked for
-SWITCH_INTERVAL_SECONDS = 0.0005  # seconds a search may hold up the one who types
+FRESH_SECONDS = 1.0  # A list of files is reused for this long.
+RELOAD_LOAD_FACTOR = 10  # A list that takes long to make is made less often.
+TYPING_PAUSE_SECONDS = 0.025  # The typed letter is drawn before the search begins.
+SWITCH_INTERVAL_SECONDS = 0.0005  # A search delays typing by at most this long.
 
 
 class ChatCompleter(Completer):

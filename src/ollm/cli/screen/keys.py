@@ -14,15 +14,13 @@ from prompt_toolkit.keys import Keys
 from ollm.cli.screen.questions import ANSWER_KEYS
 from ollm.cli.screen.screen import ChatScreen
 
-TYPE_AHEAD_SECONDS = (
-    0.5  # after the first letter: nobody makes a new line so soon, but Enter may have been pressed early
-)
+TYPE_AHEAD_SECONDS = 0.5  # Nobody makes a new line so soon, but Enter may have been pressed early.
 
 
 class KeyFilters:
     def __init__(self, screen: ChatScreen) -> None:
         self.asking: Filter = Condition(lambda: screen.questions.takes_keys)
-        self.answering: Filter = self.asking & Condition(lambda: not screen.buffer.text)  # letters on an empty line
+        self.answering: Filter = self.asking & Condition(lambda: not screen.buffer.text)
         self.choosing: Filter = Condition(lambda: screen.dialog.list is not None)
         self.vi: Filter = Condition(lambda: screen.is_vi)
         self.here: Filter = has_focus(screen.buffer)
@@ -48,12 +46,12 @@ class KeyFilters:
 
 Binding = tuple[
     str, Filter, Callable[[KeyPressEvent], object]
-]  # keys (`,` or, ` ` then), when they count, what they do
+]  # Keys (`,` means or, a space means then), their condition, and their action.
 
 
 def build_key_bindings(screen: ChatScreen) -> KeyBindings:
     keys, filters = KeyBindings(), KeyFilters(screen)
-    stops = Condition(lambda: screen.chat.busy and not get_app().key_processor.input_queue)  # else it is Alt with a key
+    stops = Condition(lambda: screen.chat.busy and not get_app().key_processor.input_queue)  # With a key, Esc is Alt.
     for names, wanted, run in (
         *list_input_keys(screen, filters),
         *list_answer_keys(screen, filters),
@@ -81,7 +79,7 @@ def list_input_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
 
     return [
         ("enter", typing, send),
-        ("c-j", typing & filters.typed_ahead, send),  # Enter, pressed before the terminal was ours
+        ("c-j", typing & filters.typed_ahead, send),  # An Enter from before the screen's start arrives as Ctrl-J.
         ("c-j", typing & ~filters.typed_ahead, lambda event: event.current_buffer.insert_text("\n")),
         ("escape enter", typing, lambda event: event.current_buffer.insert_text("\n")),
         (Keys.BracketedPaste, typing, lambda event: event.current_buffer.insert_text(read_paste(event, screen))),
@@ -121,7 +119,7 @@ def list_answer_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
             screen.submit(text)
 
     return [
-        (",".join((Keys.Any, *ANSWER_KEYS)), answering, press),  # by name too: in vi mode they have other meanings
+        (",".join((Keys.Any, *ANSWER_KEYS)), answering, press),  # Vi mode gives these letters other meanings.
         ("backspace", answering, press),
         ("up,c-p", asking, lambda _: screen.questions.move(-1)),
         ("down,c-n", asking, lambda _: screen.questions.move(1)),

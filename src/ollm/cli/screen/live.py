@@ -67,10 +67,10 @@ class LiveOutput:
         self.blocks = MarkdownBlocks()
         self.thinking = ""
         self._thought_since = 0.0
-        self.unfolded = False  # whether all is shown that there is room for
-        self.at_start = True  # whether no block of the model's message was printed yet
+        self.unfolded = False  # True if each call shows as many lines as there is room for.
+        self.at_start = True  # False once a block of the model's message is printed.
         self.progress: PrefillProgress | None = None
-        self._heard = now()  # when it came
+        self._heard = now()
         self.speed = OutputSpeedMeter(now)
         self._painter = painter
         self._now = now
@@ -187,7 +187,7 @@ class LiveOutput:
         if progress.stage == "compacting":
             return f"compacting older messages{share}" + (f": reads {tokens}{rest}" if tokens else "")
         if progress.seconds_left and left < -max(3.0, progress.seconds_left / 2):
-            return WAITING_TEXT  # it has read the prompt and writes what is not shown
+            return WAITING_TEXT  # The model has read the prompt and writes hidden text.
         return f"reading {tokens or 'the prompt'}{share}{rest}"
 
     def _pick_spinner_frame(self) -> str:

@@ -16,7 +16,7 @@ from rich.text import Text
 from ollm.cli.screen.diff_view import DiffView
 
 COLUMN_GAP_CELLS = 2
-MAX_WORD_CELLS = 24  # a longer word may go on in the next line
+MAX_WORD_CELLS = 24  # A longer word may break across lines.
 MIN_BAR_CELLS = 4
 MAX_CELL_LINES = 6
 
@@ -153,7 +153,7 @@ class ChatMarkdown(Markdown):
 
 FENCES = ("```", "~~~")
 _PARSER = MarkdownIt("commonmark").disable("inline")
-_GROWING_BLOCKS = ("bullet_list_open", "ordered_list_open", "code_block")  # they may continue after a blank line
+_GROWING_BLOCKS = ("bullet_list_open", "ordered_list_open", "code_block")  # They may continue after a blank line.
 
 
 class MarkdownBlocks:
@@ -161,7 +161,7 @@ class MarkdownBlocks:
 
     def __init__(self) -> None:
         self.open = ""
-        self._code_line = ""  # the line that began code which has not ended
+        self._code_line = ""  # The first line of code that has not ended.
 
     def render_tail(self, lines: int) -> str:
         """Return the end of the open block as complete Markdown: code stays code, however long it is."""
@@ -173,7 +173,7 @@ class MarkdownBlocks:
         self.open += text
         ends = (self._code_line.lstrip()[:3],) if self._code_line else ("\n\n", *FENCES)
         if "\n" not in text or not any(end in self.open[-len(text) - 3 :] for end in ends):
-            return []  # parsing after each line of a long list would take seconds
+            return []  # Parsing after each line of a long list would take seconds.
         *lines, rest = self.open.split("\n")
         tokens = [
             (token, token.map[0], token.map[1]) for token in _PARSER.parse("\n".join([*lines, "word"])) if token.map

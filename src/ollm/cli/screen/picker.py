@@ -30,9 +30,9 @@ from ollm.system.terminal_text import make_printable
 
 MAX_ROWS = 10
 PREVIEW_LINES = 4
-NARROW_CELLS = 60  # a narrower terminal shows title and time alone
+NARROW_CELLS = 60  # A narrower terminal shows only title and time.
 AGE_CELLS = 10
-PREVIEW_MIN_LINES = 14  # a terminal of fewer lines shows no preview
+PREVIEW_MIN_LINES = 14  # A terminal of fewer lines shows no preview.
 HINT = "Enter resume · Ctrl-A archive · Ctrl-X delete"
 ARCHIVE_HINT = "Enter resume · Ctrl-A unarchive · Ctrl-X delete"
 NEW_HINT = "Enter send it in a new chat"
@@ -189,7 +189,7 @@ class Picker:
             "c-a": self._archive_selected,
             "c-x": self._delete_selected,
         }
-        for key, run in actions.items():  # else prompt_toolkit waits for its own Ctrl-X Ctrl-X
+        for key, run in actions.items():  # Otherwise prompt_toolkit waits for its own Ctrl-X Ctrl-X.
             keys.add(key, eager=key == "c-x")(lambda _event, run=run: self._act(run))
         return keys
 

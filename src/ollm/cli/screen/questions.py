@@ -23,15 +23,15 @@ KEY_SCOPES: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always",
 ALL_EDITS_KEY = "f"
 ANSWER_KEYS = (*KEY_SCOPES, ALL_EDITS_KEY, "n")
 EDIT_TOOLS = ("edit_file", "write_file")
-BRIEF_ANSWERS = ("y", "n")  # they end with the question; all others grant more and need Enter
+BRIEF_ANSWERS = ("y", "n")  # All other answers grant more and need Enter.
 KEYS_HINT = "Tab and Enter, or a letter · Esc stops"
 GRANTS_HINT = "↑↓ choose · Enter confirms · Esc back"
 HELD_HINT = "Enter confirms · Esc stops"
 TEXT_HINT = "Enter sends the text · ↑↓ and Enter answer · Esc stops"
 QUIET_SECONDS = 0.4
-HOLD_SECONDS = 0.25  # seconds in which no other key may follow an answer: then it was the first letter of a word
-LONG_DIFF_LINES = 15  # lines of a change that push the question itself out of sight
-MAX_PART_LINES = 12  # lines of a part that asks; the whole command is above it
+HOLD_SECONDS = 0.25  # Another key in this time shows that the letter began a word.
+LONG_DIFF_LINES = 15  # A longer change pushes the question out of sight.
+MAX_PART_LINES = 12  # The whole command stands above its parts.
 MAX_PART_CHARS = 300
 MAX_REASON_CHARS = 240
 MAX_GRANT_CHARS = 80
@@ -40,7 +40,7 @@ ROW_GAP = "    "
 TYPING_HINTS = {
     True: "Your answer: Enter sends it, Esc goes back.",
     False: "Reason (optional): Enter sends it to the model, Esc goes back.",
-}  # for an answer that is being written, and for a no
+}
 
 
 class ConfirmationQueue:
@@ -61,7 +61,7 @@ class ConfirmationQueue:
         self.held_key = ""
         self.place: int | None = None
         self.unfolded = False
-        self._answered = ""  # the question whose answer is on its way
+        self._answered = ""  # The question has an answer on its way.
 
     @property
     def takes_text(self) -> bool:
@@ -216,7 +216,7 @@ class AnswerKeys:
         self._accept_edits = accept_edits
         self._draft = ""
         self._timer: asyncio.TimerHandle | None = None
-        self._typed_at: ConfirmationRequested | None = None  # the question at which the input was begun
+        self._typed_at: ConfirmationRequested | None = None  # The question at the start of the input.
 
     def press(self, key: str) -> None:
         """Select an answer by its key on an empty line. Yes and no follow unless another key comes at once; a grant

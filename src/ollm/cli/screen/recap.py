@@ -17,10 +17,10 @@ from ollm.domain.tools import ErrorInfo, describe_call, read_result
 
 MAX_MESSAGE_CHARACTERS = 1_500
 ATTACHMENT = re.compile(r"\n\n\[([^\]\n]+)\]\n")
-RECAP_MESSAGES = 40  # that are looked at for the last turns
+RECAP_MESSAGES = 40
 FEW_MESSAGES = 20
 PASTE_HEAD_LINES, PASTE_TAIL_LINES = 3, 2
-MAX_SAID_CHARACTERS = 300  # of a question about a call, and of why it was not made
+MAX_SAID_CHARACTERS = 300
 
 
 def show_recap(

@@ -70,7 +70,7 @@ class ScreenPrinter:
                 self._write_above()
             self._app.invalidate()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(FRAME_SECONDS):  # wait_for of Python 3.11 may lose the word that it ends
+                async with asyncio.timeout(FRAME_SECONDS):  # wait_for of Python 3.11 may lose a cancellation.
                     await self._hurry.wait()
 
     @property
@@ -114,7 +114,7 @@ DIFF_SAMPLE = """\
 +    return sum(prices) or "none"
 """
 LEAVE_WORDS = ("exit", "quit", ":q")
-CYCLE = {"ask": "accept-edits", "accept-edits": "plan", "plan": "ask"}  # yolo is never a key away
+CYCLE = {"ask": "accept-edits", "accept-edits": "plan", "plan": "ask"}  # No key sets yolo.
 LONG_TURN_SECONDS = 20.0
 Pick = Callable[[str | None], Awaitable[CommandReply | None]]
 Find = Callable[[str], list[str]]
@@ -130,7 +130,7 @@ class ChatScreen:
         self.options = options
         self.is_vi = options.vi
         self.next = CommandReply(follow_up="exit")
-        self.left: str | None = None  # the session that was talked to
+        self.left: str | None = None  # Id of the last session.
         self.questions = ConfirmationQueue()
         self.pastes = Pastes()
         self.painter = Painter(self._get_width, colour=options.theme.colour, theme=options.theme)
@@ -140,8 +140,8 @@ class ChatScreen:
         self._pick = pick
         self._began = 0.0
         self._mode_before_plan = "code"
-        self.first_letter_at: float | None = None  # when typing began since the terminal was last ours
-        self._taken_back = ""  # what the input holds of messages that waited
+        self.first_letter_at: float | None = None  # Time of the first letter since the screen last took the terminal.
+        self._taken_back = ""  # Queued messages that went back to the input.
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
         self.dialog = OptionDialog(self.chat, self._insert, self.spawn)
@@ -242,7 +242,7 @@ class ChatScreen:
         self.app.output.set_title(f"ollm · {status.title or self.options.workspace.name}")
         self.app.invalidate()
         if self.buffer.text.startswith("/") and self.buffer.complete_state is None:
-            self.buffer.start_completion()  # a command that was typed before it was known
+            self.buffer.start_completion()  # A command may be typed before the list of commands is known.
 
     def exit(self, reply: CommandReply) -> None:
         self.next, self.chat.leaving = reply, True

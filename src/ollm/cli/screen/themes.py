@@ -22,7 +22,7 @@ class ScreenTheme(Data, frozen=True):
     """A screen theme. `styles` overrides styles of the screen, `toolkit` those of the input line."""
 
     name: str
-    code: str | dict[str, str]  # how source code is coloured: a theme of Rich, or styles by token
+    code: str | dict[str, str]  # A Rich theme, or styles by token.
     styles: dict[str, str]
     toolkit: dict[str, str]
     colour: bool = True
@@ -67,7 +67,7 @@ def choose_theme(wanted: str, environment: Mapping[str, str]) -> ScreenTheme:
     return _use_true_colour(theme) if environment.get("COLORTERM") in ("truecolor", "24bit") else theme
 
 
-OSC_9, OSC_777 = "\x1b]9;ollm: {}\x1b\\", "\x1b]777;notify;ollm;{}\x1b\\"  # ways to ask for a desktop notification
+OSC_9, OSC_777 = "\x1b]9;ollm: {}\x1b\\", "\x1b]777;notify;ollm;{}\x1b\\"
 
 
 def choose_notification(environment: Mapping[str, str]) -> str:
@@ -87,4 +87,4 @@ class ScreenOptions(Data, frozen=True):
     vi: bool = False
     bell: bool = True
     notification: str = OSC_9
-    wraps_again: bool = False  # whether the terminal wraps its lines again when it gets narrower
+    wraps_again: bool = False

@@ -35,7 +35,7 @@ from ollm.domain.tools import ConfirmationDetails, Todo, ToolResult, describe_an
 from ollm.runtime.base import Status
 from ollm.runtime.small_models.blocks import SHELL_LABELS
 
-OUTCOME_CELLS = 25  # kept free beside a call for its mark and how it ended
+OUTCOME_CELLS = 25  # This space holds the call's mark and its outcome.
 PREVIEW_HEAD_LINES, PREVIEW_TAIL_LINES = 1, 3
 EXIT_NOTE = re.compile(r"\[(?:no output; )?exit code -?\d+.*\]|\[no output\]|Exit code: -?\d+")
 STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
@@ -65,14 +65,14 @@ class Transcript:
         self._out = out
         self._last_output = ""
         self._last_thought = ""
-        self._after_call = False  # whether the last thing printed is a call
-        self._wants_gap = False  # whether there is no blank line below what was printed last
-        self._outputs: list[tuple[str, str]] = []  # what the calls of the last turn that had any brought, by name
-        self._outputs_past = False  # whether they are of an earlier turn, to which a running one does not go back
+        self._after_call = False  # True if the last printed text is a call.
+        self._wants_gap = False  # True if the last printed text has no blank line below it.
+        self._outputs: list[tuple[str, str]] = []  # Pairs of summary and output of the last turn's calls.
+        self._outputs_past = False  # True if they belong to an earlier turn.
         self._in_turn = False
-        self._shows_command = False  # whether the turn's answers show a command that Alt-R runs
+        self._shows_command = False  # True if an answer of this turn has a command for Alt-R.
         self._asked: dict[str, ConfirmationDetails] = {}
-        self._shown_diffs: set[str] = set()  # calls whose change was shown with the question
+        self._shown_diffs: set[str] = set()  # Calls whose question showed their change.
 
     def show(self, event: Event) -> None:  # noqa: C901, PLR0912 - one line an event
         live = self.live
@@ -140,7 +140,7 @@ class Transcript:
 
     def apply_status(self, status: Status) -> None:
         """Apply a status received between turns, since a command may have changed it."""
-        if status.model != self._model and self._model:  # its speed and its cache are not those of the last one
+        if status.model != self._model and self._model:  # A new model has its own speed and cache.
             self.fill, self.live.speed.value = self.fill._replace(reused=None), 0.0
         self._model = status.model
         self.fill = self.fill._replace(used=status.used, limit=status.limit, mark=status.fixed + status.trigger)
@@ -156,7 +156,7 @@ class Transcript:
         else:
             self._print_aside("showing tool output and thinking in full; Ctrl-O collapses them", "dim")
         if not self._in_turn:
-            self._out("\n")  # what is typed next begins below it
+            self._out("\n")  # The next input begins below the output.
 
     def _show_folded(self, outputs: list[tuple[str, str]]) -> None:
         if self._last_thought:
@@ -206,7 +206,7 @@ class Transcript:
         else:
             self._out(self._painter.paint_call("✓", "green", summary, lasted))
         for image in result.images:
-            size = len(image.data) * 3 // 4 // 1024 + 1  # of Base64
+            size = len(image.data) * 3 // 4 // 1024 + 1  # The data is Base64.
             self._print_aside(f"▣ {image.media_type}, {size} kB", "dim")
         if result.diff and event.call_id not in self._shown_diffs:
             self._out(self._painter.paint_diff(result.diff))

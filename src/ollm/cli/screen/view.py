@@ -27,9 +27,9 @@ from ollm.system.terminal_text import make_printable
 
 BAR_CELLS = 10
 NARROW_BAR_CELLS = 5
-ALWAYS_SHOWN_PARTS = 3  # parts that are cut rather than left out
-WIDE_COLUMNS = 60  # columns from which the server is named too
-MIN_TITLE_CELLS = 12  # cells of a title that still say something
+ALWAYS_SHOWN_PARTS = 3  # The first parts are cut rather than left out.
+WIDE_COLUMNS = 60  # Narrower lines do not name the server.
+MIN_TITLE_CELLS = 12  # A shorter title tells too little.
 
 
 def format_status_line(

@@ -17,7 +17,7 @@ from ollm.domain.text import format_count, shorten_ids, shorten_line
 from ollm.system.terminal_text import make_printable
 
 TITLE_CELLS, MODEL_CELLS, WORKSPACE_CELLS = 44, 20, 28
-LIST_SECONDS = 2.0  # that a list may take to read sessions it does not know
+LIST_SECONDS = 2.0  # After this time, unread sessions are listed by their files' times.
 
 
 @click.command("list")

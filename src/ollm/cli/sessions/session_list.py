@@ -23,7 +23,7 @@ class SessionListItem(Data, frozen=True):
     session_id: str
     title: str
     model: str
-    updated_at: int  # epoch milliseconds
+    updated_at: int  # The time is in epoch milliseconds.
     archived: bool = False
     messages: int | None = None
     last: str = ""
