@@ -15,7 +15,7 @@ from ollm.system.terminal_text import strip_controls
 
 MAX_AGENT_BYTES = 32_768
 MAX_DESCRIPTION_CHARS = 200
-MAX_LISTED_CHARS = 800  # of all agents in the words of the tool
+MAX_LISTED_CHARS = 800  # All agents in the tool's description share this limit.
 MENTION = "agent-"
 AGENT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 

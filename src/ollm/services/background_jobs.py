@@ -37,7 +37,7 @@ class Job:
         self._unread: HeadAndTail | None = HeadAndTail(MAX_UNREAD_CHARS)
         self.capture: Capture | None = None
         self._listener: Callable[[str], None] | None = None
-        self.steering: dict[str, tuple[int, int, int]] | None = None  # files that steer tools, before it ran
+        self.steering: dict[str, tuple[int, int, int]] | None = None  # State of steering files before the run.
 
     @property
     def exit_code(self) -> int | None:
@@ -113,7 +113,7 @@ class Job:
         self._ended = self._ended or monotonic()
         if self.capture:
             with suppress(TimeoutError):
-                async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):  # wait_for of Python 3.11 may lose a cancel
+                async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):  # wait_for of Python 3.11 may lose a cancellation.
                     await self.capture.ended.wait()
             self.capture.drain()
 

@@ -9,9 +9,9 @@ from ollm.domain.context import Budget
 
 DEFAULT_THRESHOLD_SHARE = 0.80
 MIN_ANSWER_TOKENS = 64
-SMALL_RESULT_TOKENS = 256  # that a result may take in a small window, however near a compression is
+SMALL_RESULT_TOKENS = 256  # A result in a small window may take this much, even if compression is near.
 MIN_SUMMARY_SECONDS = 8.0
-SUMMARY_SECONDS_RATIO = 4.0  # of what a summary should take, before it is given up
+SUMMARY_SECONDS_RATIO = 4.0  # A summary may take this many times its expected duration.
 
 
 @lru_cache(maxsize=4)
@@ -25,7 +25,7 @@ def compute_budget(window: int, fixed: int, checkpoints: int = 0, threshold: flo
         fixed=fixed,
         checkpoints=checkpoints,
         available=available,
-        trigger=math.floor(threshold * available + 1e-9),  # the addend cancels binary rounding
+        trigger=math.floor(threshold * available + 1e-9),  # The addend cancels binary rounding.
     )
 
 

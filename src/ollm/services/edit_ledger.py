@@ -45,7 +45,7 @@ class LastEdit(Data, frozen=True):
         if now == self.before:
             return False
         if now is not None and compute_digest(now) != self.after:
-            done = f"{self.copy.suffix[1:-1]}one"  # undone or redone
+            done = f"{self.copy.suffix[1:-1]}one"  # The word is "undone" or "redone".
             raise BusyError(f"{self.path} has changed since the edit; not {done}.", action="Change it by hand.")
         return True
 
@@ -60,7 +60,7 @@ class EditLedger:
 
     def __init__(self, folder: Callable[[], Path | None] = lambda: None) -> None:
         self._folder = folder
-        self._seen: dict[Path, str | tuple[int, ...]] = {}  # a digest, or the state of a file that was read in part
+        self._seen: dict[Path, str | tuple[int, ...]] = {}  # A digest, or the state of a partly read file.
 
     def remember_file(self, path: Path, status: os.stat_result, content: bytes | None = None) -> None:
         """Remember a file that the model read or wrote. `content` is given if it saw all of it."""

@@ -32,8 +32,8 @@ ORDINARY_WORD = re.compile(
     r"(?:MON|DON|TUR|HOC|JOC|WHIS|LAC|MIC|HIC|FLUN|MALAR|HOT|TURN|LATCH|PUB|PUBLIC|CACHE|SORT|PRIMARY|FOREIGN)KEYS?"
     r"|(?:BY|COM|ENCOM|TRES|SUR|OVER|UNDER|ASK)PASS|OLDPWD"
 )
-COUNTING_WORDS = frozenset({"MAX", "MIN", "NUM", "TOTAL", "COUNT", "LIMIT"})  # MAX_TOKENS is a number
-TELLING_WORDS = frozenset({"SESSION", "SESSIONID", "OTP", "TOTP", "SEED", "NONCE"})  # secret if the value looks random
+COUNTING_WORDS = frozenset({"MAX", "MIN", "NUM", "TOTAL", "COUNT", "LIMIT"})  # MAX_TOKENS, for example, is a number.
+TELLING_WORDS = frozenset({"SESSION", "SESSIONID", "OTP", "TOTP", "SEED", "NONCE"})  # Only random values are secret.
 MAX_KNOWN_VARIABLES = 4096
 HARMLESS_NAMES = ("SSH_AUTH_SOCK", "XAUTHORITY", "PWD", "OLDPWD")
 SHELL_CODE_RULE = "it is code or settings for every shell that is started"
@@ -62,12 +62,12 @@ class EnvironmentSanitizationService:
         self._allow = _NamePatterns(good_allow)
         self._built_in = _NamePatterns((*CORE_DENY, *EXTRA_DENY_PATTERNS))
         self._deny = _NamePatterns(good_deny)
-        self._known: dict[tuple[str, str], str | None] = {}  # an environment is sorted again before every tool
+        self._known: dict[tuple[str, str], str | None] = {}  # Every tool call checks an environment again.
 
     def sanitize(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that a tool may have."""
         rules = self.find_rules(environment)
-        if _log.isEnabledFor(logging.DEBUG):  # only here: a log line needs the redactor, which needs the rules
+        if _log.isEnabledFor(logging.DEBUG):  # The redactor of log lines needs these rules first.
             _log.debug("withheld: %s", ", ".join(sorted(name for name, rule in rules.items() if rule)))
         return {name: value for name, value in environment.items() if rules[name] is None}
 

@@ -18,7 +18,7 @@ NoteKind = Literal["subtask", "artifact", "blocker"]
 NOTES: dict[NoteKind, str] = {
     "subtask": "Subtask added", "artifact": "Artefact noted", "blocker": "Blocker noted",
 }  # fmt: skip
-GOALS_CHECKPOINT_ID = "goals"  # the checkpoint that holds goals and decisions in force
+GOALS_CHECKPOINT_ID = "goals"  # This checkpoint holds the goals and the current decisions.
 
 
 class GoalKeeper:

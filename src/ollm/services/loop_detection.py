@@ -154,7 +154,7 @@ class OutputTracker:
 
     def add(self, text: str) -> None:
         if not text.strip() and self._called:
-            self._called = False  # a step that only made calls said nothing
+            self._called = False  # A step with calls alone has no text to compare.
             return
         alike = self._last is not None and not self._news and are_alike(self._last, text)
         self._streak = self._streak + 1 if alike else 1

@@ -177,7 +177,7 @@ class SnapshotManager:
         self._clock = clock
         self._ids = ids
         self.thresholds: list[tuple[float, Callback]] = []
-        self._share = 0.0  # of the context that was full at the last check
+        self._share = 0.0  # Filled share of the context at the last check.
         self._disabled_notice_shown = False
 
     async def create_snapshot(
@@ -190,7 +190,7 @@ class SnapshotManager:
         if not self._is_wanted(trigger):
             return None
         stamp = self._ids(), format_stamp(self._clock())
-        snapshot = await asyncio.to_thread(make_snapshot, state, trigger, *stamp)  # every user message: may be large
+        snapshot = await asyncio.to_thread(make_snapshot, state, trigger, *stamp)  # The snapshot may be large.
         try:
             await asyncio.to_thread(self._files.write, snapshot)
             self._files.register(snapshot)

@@ -13,7 +13,7 @@ _NEWER_LINE = compile_late(
 )
 _COMMENTED = compile_late(
     r"(?:^|/)(?:[tj]sconfig[^/]*|devcontainer|\.eslintrc|\.babelrc|\.vscode/[^/]+)\.json$"
-)  # by habit
+)  # These files often have comments.
 
 
 def find_syntax_error(name: str, text: str) -> str | None:

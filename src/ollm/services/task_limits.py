@@ -52,5 +52,5 @@ class TaskLimit:
         try:
             yield
         finally:
-            with suppress(RuntimeError):  # the task has ended
+            with suppress(RuntimeError):  # The task may have ended.
                 self.timer.reschedule(now() + left)

@@ -21,16 +21,16 @@ from ollm.domain.tools import ToolSchema
 
 Number = TypeVar("Number", int, float)
 
-MESSAGE_UNITS = 4.0  # role and turn markers of a chat template
-RESULT_UNITS = 5.0  # what a template writes around a result, besides
-CALL_UNITS = 9.0  # and around a call
-TOOLS_UNITS = 80.0  # what a template says of how to call, where there are tools
-SCHEMA_UNITS = 7.4  # and writes around each of them
-SCHEMA_SHARE = 0.835  # of the estimate of its text: words and marks that every schema has are tokens of their own
+MESSAGE_UNITS = 4.0  # A chat template adds role and turn markers.
+RESULT_UNITS = 5.0  # A chat template adds markers around a result.
+CALL_UNITS = 9.0  # A chat template adds markers around a call.
+TOOLS_UNITS = 80.0  # A chat template explains calls if there are tools.
+SCHEMA_UNITS = 7.4  # A chat template adds markers around each tool.
+SCHEMA_SHARE = 0.835  # Words common to all schemas are single tokens.
 IMAGE_UNITS = 800.0
 MAX_CACHED_TEXTS = 8192
 MIN_FACTOR, MAX_FACTOR = 0.4, 4.0
-STEADY_SAMPLES = 8  # from here on a new sample moves the factor by this share at most
+STEADY_SAMPLES = 8  # Later samples move the factor by at most an eighth.
 
 _WORD = compile_late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _BLANKS = compile_late(r" [ \t]+|\t[ \t]+|\n[\n \t]*")
@@ -78,7 +78,7 @@ def _estimate_character(character: str) -> float:
     if code < 0x2000:
         return 0.9
     if code >= 0x10000:
-        return 1.1 if 0x1F000 <= code < 0x20000 else 2.9  # pictures; ideographs nobody knows
+        return 1.1 if 0x1F000 <= code < 0x20000 else 2.9  # Emoji cost less than rare ideographs.
     if 0x4E00 <= code < 0xA000:
         return 0.9 if _is_everyday(character) else 1.9
     if 0xAC00 <= code < 0xD7B0:

@@ -37,10 +37,10 @@ from ollm.system.locks import is_process_alive
 from ollm.system.path_names import find_git_directories, find_steering_name, is_environment_file, is_inside
 
 MAX_NAMED_FILES = 10
-DIFF = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--find-renames")  # ignores what shapes `git diff`
+DIFF = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--find-renames")  # No setting of `git diff` applies.
 UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
-CREATED = "refs/ollm/created"  # names of the branches that we made
-DROPPED = "refs/ollm/dropped"  # what was dropped stays reachable here
+CREATED = "refs/ollm/created"  # Refs to the branches that we made.
+DROPPED = "refs/ollm/dropped"  # Dropped work stays reachable here.
 Ending = Literal["merge", "drop"]
 _COPY = re.compile(r"\.copy-(\d+)-\w+")
 
@@ -72,7 +72,7 @@ class Worktrees(GitCommands):
         found = self._git(here, "rev-parse", "--show-toplevel").removesuffix("\n")
         if found != str(here) or not find_git_directories(
             str(here)
-        ):  # settings of a foreign project may name your home
+        ):  # Settings of a foreign project may name your home.
             raise UsageError(f"The files of the repository in {here} are elsewhere, or its `.git` is.")
         first = next(iter(self._list_paths(here)), here)
         is_ours = here.is_relative_to(get_worktree_directory(first, self._settings.dir))
@@ -157,7 +157,7 @@ class Worktrees(GitCommands):
     def _add(self, name: str) -> Worktree:
         path = self.directory / name
         if not (existed := os.path.lexists(path)):
-            self.remove(path)  # git may still know one whose folder was deleted
+            self.remove(path)  # Git may still know a worktree without a folder.
         known = self._git(self.top, "rev-parse", "--quiet", "--verify", f"refs/heads/{name}", check=False)
         words = (str(path), name) if known else ("-b", name, str(path), "HEAD")
         try:
@@ -200,7 +200,7 @@ class Worktrees(GitCommands):
         for path in self._list_paths(self.top):
             found = _COPY.fullmatch(path.name)
             if found and path.parent == self.directory and not is_process_alive(int(found[1])):
-                with suppress(OllmError):  # of one that was never complete
+                with suppress(OllmError):  # The worktree may never have been complete.
                     commit = self.save(Worktree(name=path.name, path=path, base=""), "Files of a stopped process")
                     self._git(self.top, "update-ref", f"{DROPPED}/{path.name.strip('.')}", commit)
                 with suppress(OllmError, OSError):
@@ -249,7 +249,7 @@ class Worktrees(GitCommands):
         `.env` files stay out."""
         with TemporaryDirectory() as folder:
             index = f"{folder}/index"
-            with suppress(OSError):  # without one every file is read; its time tells git which files to read anyway
+            with suppress(OSError):  # An index saves git from reading every file.
                 shutil.copy2(path / self._git(path, "rev-parse", "--git-path", "index").rstrip("\n"), index)
             self._stage(path, {"GIT_INDEX_FILE": index})
             return self._git(path, "write-tree", variables={"GIT_INDEX_FILE": index}).strip()
@@ -257,7 +257,7 @@ class Worktrees(GitCommands):
     def _stage(self, path: Path, variables: Mapping[str, str] | None = None) -> None:
         """Stage all files but new `.env` files and repositories, and those copied here from the main workspace."""
         others = self._list_untracked(path, variables)
-        is_named = path != self.top and not _COPY.fullmatch(path.name)  # a copy has all that is untracked in its base
+        is_named = path != self.top and not _COPY.fullmatch(path.name)  # A copy's base contains all untracked files.
         left = [one for one in others if _is_left_out(one) or (is_named and self._is_same(path, one))]
         names = "\0".join([":/", *(f":(top,exclude,literal){name.rstrip('/')}" for name in left)])
         words = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
@@ -405,7 +405,7 @@ class Worktrees(GitCommands):
         names += [] if dropped else [name for name in self._list_ignored(path) if name[-1] != "/"]
         if more := self._list_new(path, names):
             return f" The folder {path} stays, since only it has {_name_files(more)}."
-        force = () if self._list_links(path) else ("--force",)  # submodules may have work of their own
+        force = () if self._list_links(path) else ("--force",)  # Submodules may hold unsaved work.
         try:
             self._git(self.top, "worktree", "remove", *force, str(path))
         except OllmError as error:
@@ -424,7 +424,7 @@ class Worktrees(GitCommands):
     def remove(self, path: Path) -> None:
         """Remove a worktree with everything in it."""
         shutil.rmtree(path, ignore_errors=True)
-        self._git(self.top, "worktree", "remove", "--force", str(path), check=False)  # `prune` forgets absent disks
+        self._git(self.top, "worktree", "remove", "--force", str(path), check=False)  # A prune forgets absent disks.
         self._remove_empty(path.parent)
 
     def _remove_empty(self, folder: Path) -> None:

@@ -17,7 +17,7 @@ from ollm.services.chat_compression.folding import (
 from ollm.services.chat_compression.records import fold_lines
 from ollm.services.token_counting import TokenCounter
 
-MIN_SAVING_TOKENS = 12  # tokens
+MIN_SAVING_TOKENS = 12
 
 Cost = Callable[[PromptMessage], int]
 
@@ -65,13 +65,13 @@ class CompressionState:
         self._system = tuple(messages[:start])
         groups = group_messages(messages[start:])
         kept, target = options.preserve_recent_tokens, options.target_tokens
-        if options.strategy == "truncate" and target:  # `/compact` has no size to reach
+        if options.strategy == "truncate" and target:  # The command `/compact` has no target size.
             kept = min(kept, target)
         border = find_recent_start(groups, counter.count_message, kept)
         self._before = groups[:border]
         self.old: list[Group] = list(self._before)
         self.recent: list[Group] = groups[border:]
-        self._original: dict[int, Group] = {}  # by identity: calls hold plain JSON and have no hash
+        self._original: dict[int, Group] = {}  # Keys are identities, because calls hold plain JSON and have no hash.
         self.checkpoints = list(options.checkpoints)
         self.locked = options.locked
         self.total = self._count_tokens()

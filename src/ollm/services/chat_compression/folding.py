@@ -14,10 +14,10 @@ from ollm.domain.messages import Group, PromptMessage
 
 TextCost = Callable[[str], int]
 FOLDED_RESULT_TOKENS = 60
-TAIL_SHARE = 1 / 3  # of what stays of a text that is cut
+TAIL_SHARE = 1 / 3  # The tail's share of a shortened text.
 BEST_FIRST_TOOLS = ("recall", "web_search")
 LINE_PREFIX = "[Folded messages "
-USER_LINE_ID = "user-messages"  # the record of an older version that cites the oldest of them
+USER_LINE_ID = "user-messages"  # An older version wrote a record with this id.
 ASIDE = "\n\n<now>\n"
 _ASIDE = r"(?s)\n\n<now>\n.*\n</now>\Z"
 _MARK = r"\[\.\.\. .* recall \{.*\} reads .*\]"
@@ -184,7 +184,7 @@ def remove_aside(message: PromptMessage) -> PromptMessage:
         return message
     if message.own_chars is not None:
         return msgspec.structs.replace(message, content=message.split_content()[0], own_chars=None)
-    if ASIDE not in message.content:  # a context kept by an older version
+    if ASIDE not in message.content:  # An older version kept this context.
         return message
     return msgspec.structs.replace(message, content=re.sub(_ASIDE, "", message.content))
 

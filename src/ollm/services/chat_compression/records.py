@@ -23,16 +23,16 @@ from ollm.services.token_counting import TokenCounter
 
 TextCost = Callable[[str], int]
 
-MIN_CHECKPOINT_TOKENS = 40  # tokens a checkpoint is never cut below
-FACTS_SHARE = 0.5  # of a shortened summary that its facts may take
-PINNED_IDS = ("user-messages", "goals")  # written by the engine, never shortened
+MIN_CHECKPOINT_TOKENS = 40  # No checkpoint is shortened to fewer tokens.
+FACTS_SHARE = 0.5  # Facts may take this share of a shortened summary.
+PINNED_IDS = ("user-messages", "goals")  # The engine writes these records, and they are never shortened.
 FACTS = "Facts: "
-LINE_TOKENS = 20  # of a shortened message
+LINE_TOKENS = 20  # The least length of a shortened message.
 MIN_LINE_TOKENS = 12
 MIN_CLIPPED_CHARS = 8
-MAX_PASTED_LINES = 3  # more lines of pasted text than these are counted, not shown
+MAX_PASTED_LINES = 3  # A longer paste is shown as a number of lines.
 MAX_SCANNED_CHARS = 20_000
-RATED_WORDS_OFFSET = 3  # so that a sentence of one rare word does not go before all others
+RATED_WORDS_OFFSET = 3  # The offset keeps a sentence of one rare word from coming first.
 
 _SENTENCE = compile_late(r"(?<=[.!?…])\s+|(?<=[。！？；])|\n+")
 _FENCE = compile_late(r"```.*?(?:```|\Z)", re.DOTALL)

@@ -28,8 +28,8 @@ from ollm.services.chat_compression.records import pick_newest_facts
 from ollm.services.token_counting import TokenCounter
 
 MAX_ATTEMPTS = 2
-MIN_SUMMARY_TOKENS = 120  # tokens; less than this is not given to a model
-MAX_SUMMARY_PERCENT = 75  # per cent of what it replaces that a summary may take with its list of facts
+MIN_SUMMARY_TOKENS = 120  # A model is not asked to summarize less than this.
+MAX_SUMMARY_PERCENT = 75  # A larger summary, facts included, saves too little.
 NO_ROOM = "nothing in the context can be compacted"
 
 _log = logging.getLogger(__name__)

@@ -29,19 +29,19 @@ RETRY_INSTRUCTION = (
 )
 NOTE_SIZES = (600, 300, 150, 80, 40, 20)
 MAX_RECORD_TOKENS = 1_000_000
-MIN_SUMMARY_CHARS = 20  # characters
-MIN_NOTE_TOKENS = 5  # tokens
+MIN_SUMMARY_CHARS = 20
+MIN_NOTE_TOKENS = 5
 HEADINGS = ("Goal:", "Decisions:", "Files and their state:", "Commands and outcomes:", "Open points:")
-MAX_REFUSAL_CHARS = 200  # of its beginning
+MAX_REFUSAL_CHARS = 200  # A refusal is recognized by its beginning.
 MIN_REPEATED_WORDS = 30
-MIN_DISTINCT_SHARE = 0.2  # of the words of a text that says something
+MIN_DISTINCT_SHARE = 0.2  # A text with fewer distinct words only repeats itself.
 MIN_TELLING_WORDS = 12
-MIN_KNOWN_SHARE = 0.15  # of them that a summary of this record must have from it
-MIN_CHECKED_FACTS = 4  # in a record, of which a summary must name one
+MIN_KNOWN_SHARE = 0.15  # The record must contain this share of a summary's words.
+MIN_CHECKED_FACTS = 4  # A summary must name one fact of a record that has this many.
 MAX_CHECKED_FACTS = 400
-COPIED_SHARE = 0.6  # of a summary that is word for word in the record
-COPIED_RECORD_SHARE = 0.4  # of the record that such a summary gives back
-MOSTLY_FOREIGN_SHARE = 0.5  # of the letters that are not Latin, in a text of another script
+COPIED_SHARE = 0.6  # The share of a summary that is copied word for word.
+COPIED_RECORD_SHARE = 0.4  # The share of the record that such a summary repeats.
+MOSTLY_FOREIGN_SHARE = 0.5  # A text of another script has this share of letters that are not Latin.
 HARDLY_FOREIGN_SHARE = 0.05
 MAX_SCRIPT_CHARS = 8_000
 LAST_LATIN = "\u024f"
@@ -84,7 +84,7 @@ def _build_record(
     """Build the notes, each as long as there is room for all. If even short notes do not fit, keep the newest."""
     messages = [message for group in groups for message in group]
     if allowed is not None:
-        messages = messages[-max(1, allowed // MIN_NOTE_TOKENS) :]  # more have no room, however short
+        messages = messages[-max(1, allowed // MIN_NOTE_TOKENS) :]  # Even short notes of more have no room.
     for size in NOTE_SIZES:
         notes = [f"Earlier minutes:\n{cut_text(old.text, size * 2, counter.count_text, '')}" for old in earlier]
         notes += [_format_note(message, size, counter.count_text) for message in messages]

@@ -16,9 +16,9 @@ from ollm.store.session_files.files import CONTAINED, LAST_MESSAGE
 from ollm.store.session_files.recovery import make_current_head, refuse_read_only
 from ollm.store.session_files.store import SessionFiles
 
-LATEST = "~"  # sorts after every time
+LATEST = "~"  # This sorts after every time.
 _UNCOPIED_FIELDS = (CONTAINED, "workspaceState", "origin")
-_FILE_FIELDS = ("record", "restoreId", "left")  # of a step: file states that belong to the parent
+_FILE_FIELDS = ("record", "restoreId", "left")  # These fields of a step name file states of the parent.
 
 
 class Fork(Data, frozen=True):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ollm.store.session_files.store import SessionFiles
     from ollm.store.session_files.writer import SessionWriter
 
-LONG_WORK_BYTES = 1 << 20  # to read or write so much takes longer than anybody else should wait
+LONG_WORK_BYTES = 1 << 20  # Work on more bytes than this would block other sessions for too long.
 Done = TypeVar("Done")
 
 
@@ -65,6 +65,6 @@ async def run_to_end(work: Callable[[], Done]) -> Callable[[], Done]:
         await asyncio.wait([running])
     except asyncio.CancelledError:
         await asyncio.wait([running])
-        running.exception()  # nobody asks for it any more
+        running.exception()  # Nobody reads the error any more.
         raise
     return running.result

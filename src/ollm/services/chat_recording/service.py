@@ -149,10 +149,10 @@ class ChatRecordingService:
         self._writers: dict[str, SessionWriter] = {}
         self._attempts = GuardedWrites(self._writers, emit)
         self._noted: dict[str, datetime] = {}
-        self._limit_due: set[str] = set()  # new sessions that may be one too many
+        self._limit_due: set[str] = set()  # New sessions may exceed the limit.
         self._long = LongWork(files)
         self._waiting_text: dict[str, asyncio.TimerHandle] = {}
-        self._first: dict[str, Message] = {}  # of sessions from elsewhere: the words that name them
+        self._first: dict[str, Message] = {}  # The title of a session from elsewhere comes from this message.
 
     @classmethod
     def in_directory(cls, directory: Path, settings: SessionSettings | None = None) -> ChatRecordingService:
@@ -324,7 +324,7 @@ class ChatRecordingService:
             ours = writer.has_own_files
             writer.abandon()
             if ours:
-                delete = partial(self._library.delete, with_tasks=False)  # it has not started any
+                delete = partial(self._library.delete, with_tasks=False)  # The session has not started any tasks.
                 self._attempts.attempt_write(session_id, delete, session_id)
             return
         self._enforce_limit(session_id)

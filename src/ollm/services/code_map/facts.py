@@ -18,7 +18,7 @@ from ollm.services.code_map.syntax_tree import CodeDefinition, outline_text
 from ollm.system.atomic import write_private_file
 
 CACHE_VERSION = 8
-MAX_FILE_BYTES = 2 * 1024 * 1024  # a larger one is listed by name
+MAX_FILE_BYTES = 2 * 1024 * 1024  # A larger file is listed by name only.
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"\b(?:[a-z_]\w*(?=\s*[(!<])|[A-Z]\w*)")
 _IMPORT = re.compile(r"^\s*(?:from|import|use|using|require|include)\b(.{0,400})", re.MULTILINE)
@@ -112,7 +112,7 @@ def decode_source(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        cut = error.reason == "unexpected end of data"  # within the last letter of what was read
+        cut = error.reason == "unexpected end of data"  # The text may end within a letter.
         return data.decode("utf-8-sig", "replace") if cut else data.decode("latin-1")
 
 

@@ -14,15 +14,15 @@ from ollm.services.code_map.syntax_tree import CodeDefinition, CountTokens
 
 MAX_MAP_SIGNATURE_CHARS = 100
 MAX_FILE_DEFINITIONS = 12
-UNRELATED_SHARE = 0.02  # of a use whose file never names where the definition is
-TEST_SHARE = 0.3  # of a use in a test
+UNRELATED_SHARE = 0.02  # The weight of a use if its file never names the definition's place.
+TEST_SHARE = 0.3  # The weight of a use in a test.
 PRIVATE_SHARE = 0.2
-TESTED_SHARE = 0.1  # of what tests define
-VENDORED_SHARE = 0.02  # of what other people's code in this tree defines, and of its uses
+TESTED_SHARE = 0.1  # The weight of definitions in tests.
+VENDORED_SHARE = 0.02  # The weight of definitions and uses in third-party code.
 VENDOR_FOLDERS = frozenset({"vendor", "third_party", "thirdparty", "_vendor"})
-MIN_TELLING_CHARS = 3  # a shorter name is also a word: In, No, If
+MIN_TELLING_CHARS = 3  # Shorter names are often words, such as In, No and If.
 _TEST = re.compile(r"(?<![A-Za-z])[Tt]ests?(?![a-z])|(?<=[a-z])Tests?(?![a-z])")
-_get_order = itemgetter(0, 1, 2)  # weight, file, line
+_get_order = itemgetter(0, 1, 2)  # The order is by weight, file and line.
 
 
 def is_test(path: str) -> bool:
@@ -82,7 +82,7 @@ def render_code_map(files: Sequence[FileFacts], max_tokens: int, count: CountTok
     """Render the definitions most used by other files in at most so many tokens. The output is deterministic. `prefix`
     precedes each path."""
     weights = score_definitions(files)
-    if not any(map(any, weights)):  # a project in which no file uses another
+    if not any(map(any, weights)):  # In this project no file uses another.
         weights = [
             [float(found.depth == 0 and defines_itself(found)) for found in facts.definitions] for facts in files
         ]

@@ -15,7 +15,7 @@ from ollm.services.code_map.languages import find_language
 from ollm.services.code_map.project_map import defines_itself, render_code_map
 from ollm.services.code_map.syntax_tree import CodeDefinition, is_available, match_symbol
 
-FIRST_LINE_TOKENS = 500  # any map begins within them
+FIRST_LINE_TOKENS = 500  # The first line of any map fits into this.
 
 
 class CodeMap(Data, frozen=True):

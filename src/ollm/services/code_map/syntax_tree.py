@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 MAX_PARSED_BYTES = 10 * 1024 * 1024
 MAX_SIGNATURE_BYTES = 1200
 MAX_DEPTH = 60
-MAX_LEADING_COMMENTS = 200  # above a definition; to step from one to the one before takes longer the more there are
+MAX_LEADING_COMMENTS = 200  # The time for one step back grows with their number.
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment", "attribute_item", "decorator", "marker_annotation"})
-_FUNCTION_VALUES = frozenset(
-    "arrow_function function_expression function generator_function class".split()
-)  # of a variable or an assignment
+_FUNCTION_VALUES = frozenset("arrow_function function_expression function generator_function class".split())
 _SCRIPTS = ("javascript", "typescript", "tsx")
 _PREFIXES = {
     "type_spec": "type ",
@@ -39,7 +37,7 @@ _CARRIERS = frozenset({"decorated_definition", "export_statement", "template_dec
 _DECLARATIONS = frozenset(
     "expression_statement lexical_declaration variable_declaration ambient_declaration type_declaration "
     "const_declaration var_declaration friend_declaration".split()
-)  # of one thing or of several
+)
 _CPP_WORDS = compile_late(rb"^\s*(?:class|namespace|template|using|public:|private:)\b", re.MULTILINE)
 MAX_SIGNATURE_CHARS = 160
 MAX_VALUE_CHARS = 70
@@ -155,7 +153,7 @@ class _TreeReader:
     def _add(self, node: Node, whole: Node, kind: str, name: str, scope: str) -> CodeDefinition:
         signature = shorten_signature(self._read_signature(node), kind)
         if node.type == "type_definition" and not re.search(rf"\b{re.escape(name)}\b", signature):
-            signature = f"{signature} {name}"  # which is behind the braces
+            signature = f"{signature} {name}"  # The name is behind the braces.
         named = node.child_by_field_name("name") or node
         line, last = named.start_point[0] + 1, _find_last_row(whole) + 1
         found = CodeDefinition(kind, name, scope, signature, line, self._find_first_line(whole), max(line, last))
@@ -187,7 +185,7 @@ class _TreeReader:
             if before is None or before.type not in _COMMENTS or _find_last_row(before) < first - 1:
                 break
             if before.prev_sibling is not None and _find_last_row(before.prev_sibling) == before.start_point[0]:
-                break  # it is behind something else on its line
+                break  # This comment follows other code on its line.
             first, before = before.start_point[0], before.prev_sibling
         return first + 1
 
@@ -240,7 +238,7 @@ class _TreeReader:
             return "function", name.removeprefix("module.").removeprefix("exports.").rpartition(".")[2], scope
         plain = left.type in ("identifier", "constant")
         if plain and value.type == "call" and value.child_by_field_name("block") and name[:1].isupper():
-            return "class", name, scope  # Point = Struct.new(:x) do … end
+            return "class", name, scope  # Ruby: Point = Struct.new(:x) do … end.
         if plain and (self._is_exported(node) or _holds_functions(value)):
             return "constant", name, scope
         if kind != "constant" or not plain or not name.isupper() or scope:
@@ -281,7 +279,7 @@ class _TreeReader:
             return self._name_marked_class(node, scope) or self._name_inner_type(node, scope)
         if declarator is None:
             return None
-        text = self._read_text(declarator).lstrip("(*^& ")  # a pointer to a function is in brackets
+        text = self._read_text(declarator).lstrip("(*^& ")  # A pointer to a function is in brackets.
         name = _TEMPLATE_ARGUMENTS.sub("", re.split(r"[()]", text)[0]).strip().replace("::", ".")
         outer, _, bare = name.rpartition(".")
         return kind, bare, ".".join(filter(None, (scope, outer)))

@@ -25,7 +25,7 @@ from ollm.system.terminal_text import flatten_text
 
 MAX_HEADER_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
-MAX_UNASKED_BYTES = 48 * 1024 * 1024  # since the last change
+MAX_UNASKED_BYTES = 48 * 1024 * 1024  # Counted since the last change.
 MAX_UNSENT_BYTES = 16 * 1024 * 1024
 MAX_OPEN_FILES = 40
 MAX_FILE_BYTES = 512 * 1024
@@ -33,9 +33,9 @@ MAX_REPORTED_FILES = 2_000
 MAX_REASON_CHARS = 300
 START_TIMEOUT_SECONDS = 30.0
 REPORT_TIMEOUT_SECONDS = 6.0
-FIRST_REPORT_TIMEOUT_SECONDS = 10.0  # some servers never report on a file without errors
+FIRST_REPORT_TIMEOUT_SECONDS = 10.0  # Some servers never report on a file without errors.
 UNCHANGED_SECONDS = 0.8
-SETTLE_SECONDS = 0.25  # servers report one file several times: first its syntax, then its types
+SETTLE_SECONDS = 0.25  # Servers report a file's syntax first, then its types.
 FIRST_SETTLE_SECONDS = 1.0
 SHUTDOWN_SECONDS = 0.2
 CONTENT_LENGTH = re.compile(rb"Content-Length: *(\d{1,12})\r\n", re.IGNORECASE)
@@ -122,15 +122,15 @@ class LanguageClient:
         self.server = server
         self.problems: dict[str, tuple[FileProblem, ...]] = {}
         self.files: dict[str, OpenFile] = {}
-        self.gone = ""  # the reason
+        self.gone = ""  # The reason why the server stopped.
         self._stack = AsyncExitStack()
         self._program: RunningProgram | None = None
         self._reading: asyncio.Task[None] | None = None
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._number = 0
         self._unasked_bytes = 0
-        self._refusal = ""  # the reason that it gave last
-        self._reports: dict[str, tuple[float, int | None]] = {}  # time and version of the last report
+        self._refusal = ""  # The server's last reason for a refusal.
+        self._reports: dict[str, tuple[float, int | None]] = {}  # Time and version of the last report.
         self._news = asyncio.Event()
 
     async def start(self, host: ProcessHost, sandbox: Sandbox, environment: Mapping[str, str]) -> None:
@@ -317,7 +317,7 @@ class LanguageClient:
         except (asyncio.LimitOverrunError, msgspec.DecodeError, ValueError, RecursionError):
             self._end("it does not speak the language server protocol")
         except (asyncio.IncompleteReadError, OSError):
-            await asyncio.sleep(0)  # its last words may be here by then
+            await asyncio.sleep(0)  # Its last error output may arrive first.
             said = f": {program.stderr_tail}" if program.stderr_tail else ""
             self._end(f"it exited{said}")
 
@@ -341,7 +341,7 @@ class LanguageClient:
                 self._keep_report(uri, items, told.get("version"))
             case {"id": int(number), "result": result} if number in self._answers:
                 _settle(self._answers[number], result)
-            case {"id": int(number), **more} if number in self._answers:  # refused
+            case {"id": int(number), **more} if number in self._answers:
                 error = more.get("error")
                 self._refusal = f": {error.get('message')}"[:MAX_REASON_CHARS] if isinstance(error, dict) else ""
                 _settle(self._answers[number], None)

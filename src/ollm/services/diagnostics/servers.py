@@ -25,9 +25,9 @@ class Language(Data, frozen=True):
     roots: tuple[str, ...]
     commands: tuple[tuple[str, ...], ...]
     settings: Mapping[str, Any] = {}
-    options: Mapping[str, Any] = {}  # sent when it starts
-    needs: tuple[str, ...] = ()  # programs without which it finds no errors
-    runs_code: bool = False  # of the project: used only if the workspace is trusted
+    options: Mapping[str, Any] = {}  # The server gets these when it starts.
+    needs: tuple[str, ...] = ()  # The server finds no errors without these programs.
+    runs_code: bool = False  # Such a server runs the project's code, so it needs a trusted workspace.
 
 
 LANGUAGES = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=tuple[Language, ...])

@@ -34,7 +34,7 @@ MAX_READ_FILES = 3_000
 MAX_IMPORTERS = 5
 IMPORT_WORDS = frozenset(("import", "from", "require", "include", "use", "source"))
 WORDS = re.compile(r"[\w-]+")
-PACKAGE_FILES = ("__init__", "index", "mod", "lib")  # named by their folder
+PACKAGE_FILES = ("__init__", "index", "mod", "lib")  # Imports name the folder of such a file.
 
 CHECKING = "still checking"
 
@@ -57,16 +57,16 @@ class ProjectServer:
     def __init__(self, server: FoundServer, host: ServerHost) -> None:
         self.server = server
         self.failure = ""
-        self.waiting = 0  # updates under way
+        self.waiting = 0  # Number of unfinished updates.
         self._host = host
         self._client: LanguageClient | None = None
         self._starts = 0
         self._told = False
         self._lock = asyncio.Lock()
-        self._known: dict[str, list[FileProblem]] = {}  # errors from before the first change, and those reported since
+        self._known: dict[str, list[FileProblem]] = {}  # Errors that are not new any more.
         self._changed: set[str] = set()
-        self._candidates: list[Path] | None = None  # files that may import others
-        self._settled = False  # it has reported on the first change
+        self._candidates: list[Path] | None = None  # Files that may import others.
+        self._settled = False  # True after its report on the first change.
 
     @property
     def is_usable(self) -> bool:
@@ -152,7 +152,7 @@ class ProjectServer:
         self._changed.add(name)
         if client.change(path, after, created=before is None):
             await client.refresh(path)
-        if not self._settled:  # what it says of other files until now was so before
+        if not self._settled:  # Errors in other files were there before the change.
             self._settled = True
             others = {each: found for each, found in client.problems.items() if each not in self._known}
             self._known |= {each: list_errors(found) for each, found in others.items()}
@@ -234,7 +234,7 @@ class DiagnosticsService:
             await asyncio.wait(updates, timeout=LIST_TIMEOUT_SECONDS)
         checked = {path for path, server in servers.items() if server.has_checked(path)}
         for server in servers.values():
-            server.take_new_errors()  # they are in the list
+            server.take_new_errors()  # These errors are in the list already.
         found = [problem for server in self._servers.values() for problem in server.problems]
         shown = [one for one in found if one.severity <= WARNING and (Path(one.path) in checked or not texts)]
         lines = [problem.render(self._workspace, severity=True) for problem in shown]

@@ -34,7 +34,7 @@ from ollm.system.atomic import replace_file
 from ollm.system.folders import is_settled
 
 INDEX_VERSION = 1
-INDEX_SHARE = 100  # the index is rewritten when one of so many files is not in it
+INDEX_SHARE = 100  # The index is rewritten when it lacks one in this many files.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
@@ -66,7 +66,7 @@ class KnownDirectory(NamedTuple):
     files: dict[str, KnownFile]
 
 
-KnownFiles = dict[str, dict[str, KnownFile]]  # by directory, then by name
+KnownFiles = dict[str, dict[str, KnownFile]]  # The keys are the directory and then the name.
 _get_stamp = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino", "st_mode")
 
 
@@ -132,7 +132,7 @@ class TreeTaker:
             with self._objects.put_together(), pause_collection():
                 return self._take()
         except BaseException as error:
-            self._files, self._trees, self._directories = None, {}, {}  # what was thrown away again is not known
+            self._files, self._trees, self._directories = None, {}, {}  # The discarded objects must not count as saved.
             if isinstance(error, TreeTooLarge):
                 self.off = f"Checkpoints are off: this workspace has {error} (checkpoints.maxFiles)."
                 raise CheckpointsOffError(self.off) from error
@@ -248,7 +248,7 @@ class TreeTaker:
         try:
             stamps = list(map(_get_stamp, map(os.lstat, map((self._root + prefix).__add__, found.names))))
         except OSError:
-            return None  # one is gone again
+            return None  # One of the files is gone.
         return found if stamps == found.stamps else None
 
     def _read_files(self, directory: DirectoryContent, prefix: str, before: dict[str, KnownFile]) -> Entries:
@@ -261,7 +261,7 @@ class TreeTaker:
             try:
                 status = lstat(full + name)
             except OSError:
-                continue  # it is gone again
+                continue  # The file is gone.
             found = before.get(name)
             if found is not None and found[0] == _get_stamp(status):
                 after[name] = found

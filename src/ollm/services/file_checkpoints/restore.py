@@ -91,7 +91,7 @@ class RestoreSteps:
         elif not self._matches(now, step):
             self._skipped.setdefault(step.path, SkippedPath(path=step.path, why=CHANGED_MEANWHILE))
         elif going:
-            if now is not None:  # else it went before the restore was cut off
+            if now is not None:  # The interrupted restore may have removed it already.
                 self._remove(step)
         elif step.after is not None:
             self._create(step, step.after)
@@ -235,7 +235,7 @@ class RestoreJournal(msgspec.Struct, frozen=True, kw_only=True):
     message_id: int
     scope: RestoreScope
     kind: RestoreKind = "rewind"
-    left: int = 0  # paths that it leaves alone
+    left: int = 0  # Number of paths that the restore leaves alone.
     steps: list[tuple[bytes, TreeEntry | None, TreeEntry | None]]
 
 

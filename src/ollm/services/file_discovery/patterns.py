@@ -61,7 +61,7 @@ def translate_pattern(pattern: bytes, *, ignore_case: bool = False) -> bytes:
     expression that is compiled so."""
     cut = measure_literal(pattern)
     rest = pattern[cut:]
-    if rest[:1] == b"*" and measure_literal(rest[1:]) == len(rest) - 1:  # most are like `*.log`
+    if rest[:1] == b"*" and measure_literal(rest[1:]) == len(rest) - 1:  # Most patterns are like `*.log`.
         return escape_literal(pattern[:cut]) + _WITHIN + escape_literal(rest[1:])
     return escape_literal(pattern[:cut]) + _TOKEN.sub(partial(_translate_token, ignore_case=ignore_case), rest)
 
@@ -73,7 +73,7 @@ _TOKEN = compile_late(
     rb"|\\(?P<escaped>.)|(?P<text>[^*?\[\\]++)|.",
     re.DOTALL,
 )
-_MEMBER = compile_late(rb"\[:([^\]]*):\]|(\\?.)(?:-(\\?.))?", re.DOTALL)  # of a set: a class, one or a range
+_MEMBER = compile_late(rb"\[:([^\]]*):\]|(\\?.)(?:-(\\?.))?", re.DOTALL)  # A class, a character or a range.
 
 
 def _translate_token(found: re.Match[bytes], *, ignore_case: bool) -> bytes:
@@ -104,7 +104,7 @@ def _translate_set(inner: bytes, ignore_case: bool) -> bytes:
         members = set(range(256)) - members
     members -= {0, 0x2F}
     if ignore_case:
-        members = members - _CAPITALS or {0}  # which is in no name
+        members = members - _CAPITALS or {0}  # No name contains a null byte.
     if not members:
         raise BadPattern("a set that holds no character")
     return b"[" + b"".join(b"\\x%02x" % code for code in sorted(members)) + b"]"

@@ -121,7 +121,7 @@ def _parse_rule(line: bytes, base: bytes, text: str, source: str, number: int) -
 def _find_shape(pattern: bytes) -> tuple[Shape | None, tuple[str, ...]]:
     """Find the literal name, beginning or ending that all matches of a pattern share."""
     above, _, last = pattern.rpartition(b"/")
-    if b"[" in above or last in (b"", b"*"):  # the slash may stand in a set
+    if b"[" in above or last in (b"", b"*"):  # The slash may be part of a set.
         return None, ()
     names = expand_sets(last)
     for shape, cut in _CUTS.items():

@@ -149,7 +149,7 @@ class FileDiscoveryService:
     ) -> None:
         self._settings = settings
         self._git = GitFinder(str(home), str(config_home or home / ".config"))
-        self._answers: OrderedDict[DiscoveryOptions, DiscoveryResult] = OrderedDict()  # the newest last
+        self._answers: OrderedDict[DiscoveryOptions, DiscoveryResult] = OrderedDict()  # The newest answer is last.
         self._watches: list[RootWatch] = []
         self._walking: dict[str, threading.Lock] = {}
         self._said: set[BadIgnoreRule] = set()
@@ -368,7 +368,7 @@ class FileDiscoveryService:
 
 
 async def _run_in_thread(call: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
-    import asyncio  # a command that only lists files does without it
+    import asyncio  # A command that only lists files never needs it.
 
     return await asyncio.to_thread(call, *arguments, **named)
 

@@ -62,8 +62,8 @@ class Walk:
         self.unreadable: list[str] = []
         self.too_deep: list[str] = []
         self.directories: dict[str, Signature] = {}
-        self.in_part: set[str] = set()  # directories with files that are not shown, or shown behind a link
-        self.links: list[str] = []  # symbolic links that are shown and not followed
+        self.in_part: set[str] = set()  # Directories with hidden files or with links.
+        self.links: list[str] = []  # Symbolic links are shown but not followed.
 
     def __iter__(self) -> Iterator[DirectoryListing]:
         """Iterate over directories, each before its contents."""

@@ -20,7 +20,7 @@ from ollm.services.file_discovery.walk import Walk
 from ollm.system.folders import FolderMemory
 
 Callback = Callable[[ChangeKind, str], None]
-_DEBOUNCE_MILLISECONDS, _STEP_MILLISECONDS, _WAIT_MILLISECONDS = 50, 10, 1000  # milliseconds
+_DEBOUNCE_MILLISECONDS, _STEP_MILLISECONDS, _WAIT_MILLISECONDS = 50, 10, 1000
 _POLL_SECONDS = 1.0
 _MAX_REST_SECONDS = 1.0
 
@@ -70,7 +70,7 @@ class RootWatch:
                     self._callback(kind, path)
                 except Exception:
                     log.exception("A callback for %s failed.", path)
-            self._stop.wait(min(time.monotonic() - start, _MAX_REST_SECONDS))  # a flood takes half a core at most
+            self._stop.wait(min(time.monotonic() - start, _MAX_REST_SECONDS))  # Many changes use half a core at most.
         self._notify = None
 
     def _wait_for_events(self) -> bool:
@@ -82,7 +82,7 @@ class RootWatch:
             log.debug("Watching %s again: %s", self._root, error)
             self._start_listening()
             return True
-        return not isinstance(words, str)  # "timeout" or "stop"
+        return not isinstance(words, str)  # A string is "timeout" or "stop".
 
     def _look(self) -> list[tuple[ChangeKind, str]]:
         walk, before = self._new_walk(), self._files

@@ -28,19 +28,19 @@ from ollm.store.session_index.session_texts import SessionTexts, Vector
 from ollm.store.session_index.words import UNSPACED, fold_text, has_digit, is_picture, quote_phrase
 
 MAX_QUERIES = 5
-MAX_TERMS = 24  # of one query
-MAX_CANDIDATES = 60  # that are looked at closely, for each query
-COMMON_SHARE, MIN_COMMON = 0.1, 3  # of all messages that hold a word, from which on it says nothing
+MAX_TERMS = 24
+MAX_CANDIDATES = 60  # Only this many candidates of a query are scored.
+COMMON_SHARE, MIN_COMMON = 0.1, 3  # A word in more messages than this has no weight.
 FULL_WEIGHT_CHARS, SURE_CHARS = 6, 8
-KEYWORDS = 4  # a query of so many words or fewer has no words that only grammar asks for
-MIN_SHARE, MIN_CLEAR_SHARE, MIN_PAIR_SHARE = 0.25, 0.5, 0.3  # of a query's weight that a passage must hold
-INEXACT_WEIGHT = 0.8  # of a word that only other forms stand for
+KEYWORDS = 4  # Short queries rarely contain filler words.
+MIN_SHARE, MIN_CLEAR_SHARE, MIN_PAIR_SHARE = 0.25, 0.5, 0.3  # A hit needs this share of the weight.
+INEXACT_WEIGHT = 0.8  # Words that occur only in other forms weigh less.
 ROLE_WEIGHTS = {"user": 1.6, "assistant": 1.0, "tool": 0.6}
-FUSION_RANK = 60  # of reciprocal rank fusion
-SHOWN_BESIDE = 3  # so many of the first hits show both sides of an exchange
-SHOWN_CHARS = 240  # of a hit
-PASSAGE_WORDS = 250  # in which the words of a query must stand together
-TIE_SHARE = 0.001  # for each word, also those that say nothing alone
+FUSION_RANK = 60  # The constant of reciprocal rank fusion.
+SHOWN_BESIDE = 3  # The first hits show both sides of an exchange.
+SHOWN_CHARS = 240
+PASSAGE_WORDS = 250  # Only words this close to each other count together.
+TIE_SHARE = 0.001  # Every word counts this much, even a common one.
 
 _UNSPACED = re.compile(rf"{UNSPACED}+")
 
@@ -137,10 +137,10 @@ def _read_query(texts: SessionTexts, query: str) -> Query:
     for typed in query.split():
         folded = fold_text(typed)
         runs = _UNSPACED.findall(folded)
-        pairs += [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))]  # most words there have two
+        pairs += [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))]  # Most words have two.
         parts = _UNSPACED.sub(" ", folded).split()
         name = " ".join(parts) if len(parts) > 1 and not runs else ""
-        is_identifier = bool(name) and has_digit(name)  # none of its parts can stand for it
+        is_identifier = bool(name) and has_digit(name)  # No part of an identifier can replace it.
         names += [name] if is_identifier or (name and texts.holds(name)) else []
         words += (
             [] if is_identifier else [word for word in parts if len(word) > 1 or word.isdigit() or is_picture(word)]

@@ -117,7 +117,7 @@ def is_secret(value: str, place: AssignmentContext, *, quoted: bool) -> bool:
 
 
 def _is_weak_secret(value: str, place: AssignmentContext) -> bool:
-    if place.is_signature and place.query and place.tight:  # whoever has it may do what the URL does
+    if place.is_signature and place.query and place.tight:  # Anyone with the signature can use the URL.
         return len(value) >= MIN_SIGNATURE_CHARS and not get_pattern("number").fullmatch(value)
     return (
         place.suits_weak_names
@@ -208,7 +208,7 @@ def _find_unseparated_value(text: str, before: str, place: AssignmentContext, en
         return _trim_span(value) if value and get_pattern("mixed").fullmatch(value[0].rstrip(".,;!?")) else None
     space = get_pattern("space").match(text, end)
     if space is None or (place.family is NameSensitivity.WEAK and get_pattern("uuid").match(text, space.end())):
-        return None  # an id after an option such as `--session` is not a secret
+        return None  # An id after an option such as `--session` is not a secret.
     is_named = place.name.startswith("-") or before.strip() in ("ENV", "ARG")
     is_quoted = place.family is NameSensitivity.PASSWORD and text[space.end()] in "\"'"
     span = _find_value(text, space.end(), place) if is_named or is_quoted else None

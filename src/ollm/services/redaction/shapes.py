@@ -11,7 +11,7 @@ from functools import cache
 from ollm.services.redaction.patterns import MARK, get_pattern, list_shapes
 
 _BEGIN = "-----BEGIN "
-_BEGIN_ENCODED = "LS0tLS1CRUdJTi"  # the same in base64
+_BEGIN_ENCODED = "LS0tLS1CRUdJTi"  # The same text in base64.
 
 
 def redact_tokens(text: str) -> str:
@@ -31,7 +31,7 @@ def _find_shapes(text: str) -> list[re.Pattern[str]]:
 
 @cache
 def _compile_shape(shape: str) -> re.Pattern[str]:
-    start = r"(?=[A-Za-z0-9][A-Za-z0-9_\-.:/+=~]{15})"  # most words are shorter, and passed over quickly
+    start = r"(?=[A-Za-z0-9][A-Za-z0-9_\-.:/+=~]{15})"  # Most words are shorter, so the search skips them.
     return re.compile(rf"{start}(?:(?<![A-Za-z0-9_\-])|(?<=\\[nrt]))(?:{shape})")
 
 
@@ -110,7 +110,7 @@ def _keep_scheme(found: re.Match[str]) -> str:
 
 def _keep_bearer(found: re.Match[str]) -> str:
     value = found[2]
-    if found[1].lower().startswith("basic"):  # also a word of prose: user and password are in it, or it is that
+    if found[1].lower().startswith("basic"):  # The word "basic" also occurs in prose.
         telling = ":" in _decode_base64(value)
     else:
         telling = value.endswith("=") or any(letter.isdigit() for letter in value)

@@ -20,7 +20,7 @@ from ollm.system.atomic import replace_file
 
 __all__ = ["FORMATS", "RedactedSession", "note_export", "render_export", "render_html", "render_markdown"]
 
-FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".json": "json"}  # by suffix
+FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".json": "json"}
 
 
 def note_export(record: Path, target: Path) -> None:
