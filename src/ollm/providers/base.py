@@ -23,7 +23,7 @@ from ollm.domain.tools import ToolSchema
 
 MAX_WIRE_ID_CHARACTERS = 128
 FinishReason = Literal["stop", "length", "tool_calls", "unknown"]
-LoadState = Literal["", "loaded", "sleeping", "loading", "downloading", "unloaded"]  # "" if the server does not say
+LoadState = Literal["", "loaded", "sleeping", "loading", "downloading", "unloaded"]  # Empty if the server does not say.
 ExplainError = Callable[[OllmError], Awaitable[OllmError | None]]
 _read_role = attrgetter("role")
 
@@ -40,7 +40,7 @@ class ChatRequest(Data, frozen=True):
     temperature: float | None = None
     response_schema: JsonObject | None = None
     settings: ModelSettings | None = None
-    verbatim: bool = False  # adjacent user messages are not joined, to test a template
+    verbatim: bool = False  # To test a template, adjacent user messages stay separate.
 
 
 class Piece(msgspec.Struct, frozen=True, tag_field="type"):
@@ -70,7 +70,7 @@ class CallPiece(Piece, frozen=True, tag="call"):
 
     name: str
     arguments: JsonObject | str
-    id: str = ""  # the server's, or "" if it gave none
+    id: str = ""  # The server's id, or "" if it gave none.
 
 
 class ProgressPiece(Piece, frozen=True, tag="progress"):
@@ -96,7 +96,7 @@ class FinishPiece(Piece, frozen=True, tag="finish"):
     cut: str = ""
     limit: int = 0
     read_seconds: float = 0.0
-    truncated: bool = False  # the server says that it cut the prompt
+    truncated: bool = False  # True if the server reports that it cut the prompt.
 
 
 AnyPiece = TextPiece | ThinkingPiece | WrittenPiece | CallPiece | ProgressPiece | FinishPiece
@@ -110,20 +110,20 @@ class ModelInfo(Data, frozen=True):
     aliases: tuple[str, ...] = ()
     state: LoadState = ""
     size: int | None = None
-    window: int | None = None  # what it is served with, where the server says
+    window: int | None = None  # The served window, if the server reports it.
     window_why: str = ""
     trained_window: int | None = None
     vision: bool = False
     thinking: bool = False
     tools: bool | None = None
-    parameters: int | None = None  # how many it has, where the server says
-    template: str = ""  # its chat template
+    parameters: int | None = None  # The number of parameters, if the server reports it.
+    template: str = ""
     architecture: str = ""
-    title: str = ""  # what its own file calls it
-    file: str = ""  # its path on the server's machine
-    metadata: JsonObject | None = None  # of its file, where the server says it
-    sampling: JsonObject | None = None  # what the server uses unless a request says otherwise, by our names
-    build: str = ""  # of the server
+    title: str = ""  # The title in the model's own file.
+    file: str = ""  # The path on the server's machine.
+    metadata: JsonObject | None = None  # The file's metadata, if the server reports it.
+    sampling: JsonObject | None = None  # The server's default sampling values, under the names of the settings.
+    build: str = ""
 
     @property
     def mark(self) -> str:
@@ -139,7 +139,7 @@ class Provider:
     the server's work at once.
     """
 
-    name: str = ""  # "ollama", "openai", "embedded", or that of an extension
+    name: str = ""  # One of "ollama", "openai" and "embedded", or an extension's own name.
     base_url: str = ""
 
     def __init__(self, context: object = None) -> None:
@@ -188,7 +188,7 @@ class Provider:
         """Close connections and processes."""
 
 
-BaseProvider = Provider  # the name extensions derive from
+BaseProvider = Provider  # Extensions derive from this name.
 
 
 def list_missing_parts(provider: object) -> list[str]:
@@ -339,7 +339,7 @@ def parse_arguments(value: Any) -> JsonObject | str:
         return {}
     try:
         decoded = decode_json(written)
-    except (msgspec.DecodeError, RecursionError):  # no object, or one nested so deeply that nothing can be done with it
+    except (msgspec.DecodeError, RecursionError):  # The text is not JSON, or is nested too deeply to use.
         return written
     return decoded if isinstance(decoded, dict) else written
 

@@ -30,12 +30,12 @@ from ollm.providers.server_kind import LOAD_STATES
 from ollm.system import http
 
 QUICK_TIMEOUT_SECONDS = 10.0
-PAGE_TIMEOUT_SECONDS = 2.0  # of a page that may not exist
+PAGE_TIMEOUT_SECONDS = 2.0  # The page may not exist.
 LOADING_SECONDS = 0.5
-LOAD_TIMEOUT_SECONDS = 3600.0  # of a page that answers once the model is loaded
-MAX_TURN_SECONDS = 8.0  # between two tries to load a model while other programs load theirs
-MAX_LOSSES = 3  # of a model that its server unloads before it answers: it may also crash each time
-COLD_SECONDS = 60.0  # after an answer, before the server may have unloaded the model
+LOAD_TIMEOUT_SECONDS = 3600.0  # The page answers once the model is loaded.
+MAX_TURN_SECONDS = 8.0  # The longest pause between two attempts while other programs load models.
+MAX_LOSSES = 3  # A model lost more often may crash each time.
+COLD_SECONDS = 60.0  # The server may unload the model this long after an answer.
 NOT_LOADED: tuple[LoadState, ...] = ("unloaded", "loading", "downloading")
 HEADER_NAME = compile_late(r"(?i)(?!content-length$|transfer-encoding$)[a-z0-9!#$%&'*+.^_`|~-]+")
 # By the failure of a request: the error, its text, and what to do. A more special failure is before a general one.
@@ -68,7 +68,7 @@ FAILURE_MEANINGS: dict[type[http.HttpFailure], tuple[type[OllmError], str, str]]
 }
 UNREADABLE = (ModelError, "The model server at {name} sent an unreadable response: {why}.", "Check provider.baseUrl.")
 BUSY_STATUSES = (429, 502, 503, 504)
-SECONDS_TO_RETRY = (2.0, 15.0)  # for a server that never answered, and for one that may restart
+SECONDS_TO_RETRY = (2.0, 15.0)  # The first is for a server that never answered, the second for one that may restart.
 MIN_HIDDEN_CHARACTERS = 8
 Failure = TypeVar("Failure", bound=OllmError)
 Answer = TypeVar("Answer")
@@ -94,10 +94,10 @@ class Exchange:
         self, url: str, timeouts: ProviderTimeouts, *, api_key: str = "", proxied: bool = False, configured: str = ""
     ) -> None:
         self.url = url
-        self._named = configured or url  # as errors name it
+        self._named = configured or url  # Errors show this name.
         self._timeouts = http.Timeouts(connect=timeouts.connect, first=timeouts.first_token, stall=timeouts.stall)
         key = _clean_api_key(api_key) if api_key else ""
-        self._secrets = [key]  # hidden in errors, even if the server repeats one
+        self._secrets = [key]  # Errors hide these, even if the server repeats one.
         headers = {"Authorization": f"Bearer {key}"} if api_key else {}
         try:
             self._client = http.open_client(url, headers=headers, timeouts=self._timeouts, proxied=proxied)
@@ -195,9 +195,9 @@ class ServerProvider(Provider):
         super().__init__()
         self.base_url = base_url
         self._exchange = exchange
-        self.pages: Mapping[str, str] = {}  # with which it loads models
-        self.announce: Callable[[str], object] = str  # is told that the server loads the model
-        self._heard: float | None = None  # when the model was last in memory; 0 if it was not
+        self.pages: Mapping[str, str] = {}  # The server's pages for loading models.
+        self.announce: Callable[[str], object] = str  # Called when the server loads the model.
+        self._heard: float | None = None  # Time of the last piece of an answer; 0 after a failure.
         self._before_retry: Callable[[], Awaitable[object]] | None = None
 
     def add_headers(self, headers: Mapping[str, str], secrets: Sequence[str]) -> None:
@@ -265,7 +265,7 @@ class ServerProvider(Provider):
     async def _post(self, page: str, body: Mapping[str, Any], model: str) -> None:
         method, address = "GET" if page.endswith("/health") else "POST", page.format(model=quote(model))
         answer = await self._exchange.send_request(method, address, body, timeout=LOAD_TIMEOUT_SECONDS)
-        if answer.status != 200 and not ("watch" in self.pages and answer.status == 400):  # another program was faster
+        if answer.status != 200 and not ("watch" in self.pages and answer.status == 400):  # Another loaded it first.
             raise self._exchange.explain_answer(answer)
 
     async def _list_entries(self) -> dict[str, dict[str, Any]]:
@@ -307,7 +307,7 @@ class ServerProvider(Provider):
                     await self.models()
                     await self.set_loaded(model, loaded=True)
             except OllmError as error:
-                restarts = self._heard is not None and self.name != "embedded"  # whose process is started anew
+                restarts = self._heard is not None and self.name != "embedded"  # The embedded process is restarted.
                 if not answered and losses < MAX_LOSSES and await self._lost_model(error, model):
                     losses += 1
                 elif answered or monotonic() - begin > SECONDS_TO_RETRY[restarts] or not is_passing(error):
@@ -322,7 +322,7 @@ class ServerProvider(Provider):
         """Return True if the server unloaded the model while the request came, for another one or by hand."""
         if "watch" not in self.pages or not isinstance(error, ModelError) or error.status not in (0, 500):
             return False
-        await asyncio.sleep(LOADING_SECONDS)  # its process may still be ending
+        await asyncio.sleep(LOADING_SECONDS)  # The model's process may still be ending.
         return await self._read_load_state(model) in NOT_LOADED
 
     async def _is_unloaded(self, model: str) -> bool:

@@ -57,7 +57,7 @@ class LlamaSlots:
             return ""
         params = as_mapping(as_mapping(page.get("default_generation_settings")).get("params"))
         parts: list[Any] = [build, path, params.get("lora")]
-        with suppress(OSError):  # other weights may come to stand under the same name
+        with suppress(OSError):  # Other weights may replace a file of the same name.
             found = Path(path).stat()
             parts += [found.st_size, found.st_mtime_ns]
         return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:16]

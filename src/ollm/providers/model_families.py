@@ -10,8 +10,8 @@ from ollm.domain.model_facts import CHAT_BELOW_PARAMETERS, CallForm
 from ollm.domain.struct import Data
 from ollm.providers.base import ModelInfo
 
-BLOCKS_BELOW = 4e9  # parameters under which a model of no known family writes blocks
-BLOCKS_WITHOUT_TOOLS_BELOW = 15e9  # the same, when its chat template knows no tools
+BLOCKS_BELOW = 4e9  # Smaller models of unknown families write calls as blocks.
+BLOCKS_WITHOUT_TOOLS_BELOW = 15e9  # This limit applies if the chat template knows no tools.
 _SIZE = compile_late(r"(?<![\w.])e?(\d+(?:[._]\d+)?)\s*([bm])(?![a-z])")
 _EXPERTS = compile_late(r"(\d+)x(\d+(?:\.\d+)?)b")
 
@@ -20,10 +20,10 @@ class ModelFamily(Data, frozen=True):
     """A model family. `native_from` is the size from which native calls work well; smaller models write blocks.
     `template` is a text that only its chat templates contain."""
 
-    names: tuple[str, ...]  # of it or its architecture, in small letters without dashes and dots
+    names: tuple[str, ...]  # Names of the family or its architecture, in lower case without dashes and dots.
     native_from: float
     template: str = ""
-    usual: float | None = None  # parameters of what people run by the bare name, where neither server nor name says
+    usual: float | None = None  # The usual size under the bare name, if neither server nor name gives one.
 
 
 FAMILIES = (

@@ -81,7 +81,7 @@ class OpenAICompatible(ServerProvider):
         self.kind: Kind | None = None  # None means not connected yet.
         self._inner_kind: Kind | None = None  # It is that of the server behind llama-swap.
         self._slots: LlamaSlots | None = None
-        self._answering = self._replacement = ""  # the model of the last answer, and one that it replaced since
+        self._answering = self._replacement = ""  # The model of the last answer, and a new one to report.
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         async def name_models(error: OllmError) -> OllmError | None:
@@ -229,7 +229,7 @@ class OpenAICompatible(ServerProvider):
                 try:
                     pieces = assembly.add_chunk(self._decode_chunk(data))
                 except ModelError:
-                    if done := assembly.calls_complete:  # llama.cpp misses the end of a call that it gave whole.
+                    if done := assembly.calls_complete:  # Even after a whole call, llama.cpp may report an error.
                         break
                     raise
                 if assembly.grew:

@@ -172,7 +172,7 @@ class ProviderRegistry:
         problems: list[str] = []
         try:
             servers = await self.list_servers(problems.append)
-        except OllmError:  # settings that cannot be used are reported already
+        except OllmError:  # Unusable settings are already reported.
             return []
         for server in servers:
             await server.provider.close()

@@ -17,8 +17,8 @@ from ollm.providers.server_kind import LLAMA_CPP, LM_STUDIO, SGLANG, VLLM, Kind
 
 DEFAULT_ENTRY = "default"
 NO_THINK = "/no_think"
-TEMPLATE_KINDS = (LLAMA_CPP, VLLM, SGLANG)  # they pass `chat_template_kwargs` to the model's template
-REPEAT_PENALTY_KINDS = (LLAMA_CPP, LM_STUDIO)  # others call it `repetition_penalty`
+TEMPLATE_KINDS = (LLAMA_CPP, VLLM, SGLANG)  # These servers pass `chat_template_kwargs` to the model's template.
+REPEAT_PENALTY_KINDS = (LLAMA_CPP, LM_STUDIO)  # Other servers call it `repetition_penalty`.
 
 
 def find_model_settings(models: Mapping[str, Any], model: str) -> ModelSettings | None:
@@ -104,7 +104,7 @@ def build_sampling_fields(settings: ModelSettings, penalty: str) -> JsonObject:
 
 def _build_thinking_fields(settings: ModelSettings, kind: Kind) -> JsonObject:
     fields: JsonObject = {}
-    template: JsonObject = {}  # variables of the model's chat template; one that a template does not read is ignored
+    template: JsonObject = {}  # Templates ignore variables that they do not read.
     if settings.thinking in ("on", "off"):
         thinks = settings.thinking == "on"
         if kind in TEMPLATE_KINDS:

@@ -22,7 +22,7 @@ from ollm.system.http import FullResponse
 from ollm.system.terminal_text import flatten_text
 
 REFUSING_STATUSES = (400, 413, 422)
-OVERFLOW_STATUSES = (*REFUSING_STATUSES, 200, 500)  # 200 is that of an error inside a stream.
+OVERFLOW_STATUSES = (*REFUSING_STATUSES, 200, 500)  # An error inside a stream has status 200.
 OVERFLOW_CODE = compile_late(r"context_length|exceed_context|context_window|string_above_max|too_long", re.IGNORECASE)
 LENGTH_WORDS = compile_late(r"token|context|prompt|sequence|max_seq|input length|\blength\b")
 EXCESS_WORDS = compile_late(
@@ -31,9 +31,9 @@ EXCESS_WORDS = compile_late(
 )
 UNKNOWN_MODEL_PHRASES = ("invalid model name", "server is pinned to", "model_not_found", "unknown model")
 MAX_ERROR_CHARACTERS = 300
-TEMPLATE_TRACE_END = "\nError: "  # llama.cpp puts it between the trace of a chat template and the reason.
-LITELLM_KEY_REFUSAL = "no connected db"  # litellm without a database says this of an unknown key.
-NOT_LOADED_TEXT = "model is not loaded"  # llama.cpp's router says this with --no-models-autoload.
+TEMPLATE_TRACE_END = "\nError: "  # In llama.cpp it stands between a template's trace and the reason.
+LITELLM_KEY_REFUSAL = "no connected db"  # Without a database, litellm says this of an unknown key.
+NOT_LOADED_TEXT = "model is not loaded"  # The router of llama.cpp says this with --no-models-autoload.
 LOG_ACTION = "Check its log, then try again."
 KEY_REFUSAL = "rejected the API key", "Set provider.apiKeyEnv or OLLM_API_KEY."
 STATUS_MEANINGS = {

@@ -38,18 +38,18 @@ LOAD_STATES: dict[str, LoadState] = {
     "not-loaded": "unloaded",
     "stopping": "unloaded",
     "stopped": "unloaded",
-}  # by the servers' words
+}
 
 # The pages of servers that load models on request: the list of load states, its key for the entries and for a name, the
 # states of an entry without one and of a model that is left out, the pages that load and unload, and the address of a
 # page about one model.
 HOST_PAGES: dict[str, dict[str, str]] = {
-    LLAMA_CPP: {  # without a model of its own: it runs a server for each model
+    LLAMA_CPP: {  # Without its own model, it runs a server for each model.
         "states": "/models",
         "load": "/models/load",
         "unload": "/models/unload",
         "about": "{page}{joint}model={model}&autoload=false",
-        "watch": "yes",  # the first page begins to load, and the state tells the rest; a request would wait in silence
+        "watch": "yes",  # A request would wait in silence, so the load state is watched instead.
     },
     LLAMA_SWAP: {
         "states": "/running",
@@ -169,10 +169,10 @@ def choose_window_page(listed: Any, model: str) -> str | None:
     to exist, so that a turn never waits for a missing page."""
     entries = as_entries(as_mapping(listed).get("data"))
     if not entries:
-        return SERVED_PAGE  # transformers, old versions of text-generation-inference
+        return SERVED_PAGE  # Transformers and old versions of text-generation-inference list nothing.
     owner = next((as_text(entry.get("owned_by")) for entry in entries if entry.get("id") == model), "")
     if owner == "openai":
-        return PROXY_PAGE  # what litellm says of every model
+        return PROXY_PAGE  # All models of litellm have this owner.
     return SERVED_PAGE if owner and owner == model else None
 
 

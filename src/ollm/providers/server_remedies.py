@@ -18,7 +18,7 @@ from ollm.providers.base import Provider
 TEMPLATE_FAULTS = ("system", "users", "results", "calls", "tools")
 OWN_KINDS = ("ollama", "embedded")
 
-REMEDIES = Path(__file__).with_name("server_remedies.json")  # by server: of its template, and of each other fault
+REMEDIES = Path(__file__).with_name("server_remedies.json")  # Remedies by server, for templates and other faults.
 
 
 def find_remedy(kind: ServerKind, fault: Fault) -> str:

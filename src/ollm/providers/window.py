@@ -9,7 +9,7 @@ from ollm.providers.base import Provider
 
 DEFAULT_WINDOW_TOKENS = 8192
 FALLBACK_WINDOW_TOKENS = 4096
-MIN_WINDOW_TOKENS = 2048  # less holds hardly more than instructions, tools and one file
+MIN_WINDOW_TOKENS = 2048  # Less holds hardly more than instructions, tools and one file.
 
 
 def explain_window(window: int, said: int) -> str:

@@ -169,9 +169,9 @@ def choose_thread_count() -> int:
     return max(1, min(cores // 2 if cores > 4 else cores - 1, 8))
 
 
-MAX_TINY_ANSWER_TOKENS = 512  # tokens; a tiny model that says more is repeating itself
+MAX_TINY_ANSWER_TOKENS = 512  # A tiny model that writes more is repeating itself.
 
-TINY_PARAMETERS_PER_BYTE = 1.4  # in a quantized file; a larger file says its size in its name
+TINY_PARAMETERS_PER_BYTE = 1.4  # This holds for quantized files; larger ones state their size in their names.
 
 
 def open_embedded(

@@ -20,7 +20,7 @@ from ollm.domain.struct import Data
 
 PR_SET_PDEATHSIG = 1
 
-PROMPT_CACHE_MIB = 512  # what was read is kept while a task or a summary has the one slot
+PROMPT_CACHE_MIB = 512  # A prompt stays cached while a task or a summary uses the only slot.
 
 
 class EmbeddedOptions(Data, frozen=True):

@@ -17,20 +17,20 @@ SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?
 STRING, ARRAY = 8, 9
 MAX_STRING_BYTES = 16 * 1024 * 1024
 MAX_KEYS = 4096
-MAX_ENTRIES = 2_000_000  # of a list; vocabularies have up to 300,000
+MAX_ENTRIES = 2_000_000  # Vocabularies have up to 300,000 entries.
 MAX_TENSORS = 200_000
-MAX_LAYERS = 4096  # lists up to this length are kept: they may say something for each layer
+MAX_LAYERS = 4096  # Lists up to this length are kept, because they may have one entry for each layer.
 FIRST_PART = re.compile(r"-00001-of-(\d{5})\.gguf$")
-FILE_TYPES = (  # by number
+FILE_TYPES = (  # A type's number in the file is its position here.
     "F32 F16 Q4_0 Q4_1 - - - Q8_0 Q5_0 Q5_1 Q2_K Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ2_XXS IQ2_XS"
     " Q2_K_S IQ3_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ3_M IQ2_S IQ2_M IQ4_XS IQ1_M BF16 - - - TQ1_0 TQ2_0 MXFP4_MOE"
 )
-VALUE_BYTES = {"f16": 2.0, "q8_0": 34 / 32, "q4_0": 18 / 32}  # blocks of 32 values with a scale of 2 bytes
+VALUE_BYTES = {"f16": 2.0, "q8_0": 34 / 32, "q4_0": 18 / 32}  # Quantized blocks hold 32 values and a scale of 2 bytes.
 SLIDING_PERIODS = {"gemma2": 2, "gpt-oss": 2, "gemma3n": 5, "gemma3": 6, "plamo3": 8} | dict.fromkeys(
     ("cohere2", "cohere2moe", "exaone4", "exaone-moe", "olmo2", "afmoe", "mellum", "laguna", "smallthinker"), 4
-)  # one layer in so many sees the whole window, if the file does not say it
-BATCH_TOKENS = 512  # read at once by llama.cpp
-CELLS_STEP = 256  # llama.cpp rounds windows up to it
+)  # One layer in so many sees the whole window, unless the file says otherwise.
+BATCH_TOKENS = 512  # Each batch of llama.cpp has this many tokens.
+CELLS_STEP = 256  # Windows of llama.cpp are rounded up to multiples of it.
 
 
 class ModelShape:
@@ -91,7 +91,7 @@ class ModelShape:
         each = self.embedding // self.heads if self.heads else 0
         key, value = self._read("attention.key_length", each), self._read("attention.value_length", each)
         if self._read("attention.key_length_mla", 0):
-            value = 0  # part of the compressed keys
+            value = 0  # With MLA, values are part of the compressed keys.
         sliding = self._read("attention.key_length_swa", key) + self._read("attention.value_length_swa", value)
         kv_heads = self._read_list("attention.head_count_kv", self.heads)
         interval = self._read("full_attention_interval", 1) or 1

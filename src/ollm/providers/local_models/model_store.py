@@ -63,7 +63,7 @@ def fetch_file(url: str, part: Path, progress: Progress) -> None:
             httpx2.Client(follow_redirects=True, timeout=httpx2.Timeout(READ_TIMEOUT_SECONDS, connect=10)) as client,
             client.stream("GET", url, headers=headers | {"Accept-Encoding": "identity"}) as response,
         ):
-            if response.status_code == 416 and have:  # nothing after what we have: the hash will tell
+            if response.status_code == 416 and have:  # The server has no further bytes; the hash check decides.
                 return
             begin = _find_start_byte(url, response.status_code, response.headers.get("content-range", ""), have)
             total = begin + int(response.headers.get("content-length") or 0)
