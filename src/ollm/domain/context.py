@@ -88,7 +88,7 @@ class ContextEntry(SparseData, frozen=True):
     volatile: bool = False
 
 
-NOTE_PRIORITY = 55.0  # after the project's instructions, before entries of the user, so that their order is stable
+NOTE_PRIORITY = 55.0  # Notes stand between project instructions and the user's entries, so the order is stable.
 
 
 def make_note_entry(key: str, text: str) -> ContextEntry:
@@ -174,7 +174,7 @@ class ActiveContext(Data, frozen=True):
     goals: GoalStack = GoalStack()
     reasoning: ReasoningStorage = ReasoningStorage()
     mode: ModeName = "assistant"
-    folded: bool = False  # whether something is in it shortened, so that `recall` must be available
+    folded: bool = False  # True if something is shortened, so that `recall` must be available.
 
 
 class Budget(Data, frozen=True):
@@ -210,7 +210,7 @@ class PromptModel(Data, frozen=True):
     model: str
     window: int
     mode: ModeName = "code"
-    origin: str = ""  # the hash of its server and model; "" if nothing is sent
+    origin: str = ""  # The hash of server and model, or "" if nothing is sent.
     replay: ReplayThinking = DEFAULT_REPLAY
 
 
@@ -222,7 +222,7 @@ class ContextView(Data, frozen=True):
     budget: Budget
     system_tokens: int
     request: int | None = None
-    recall_tokens: int = 0  # that the tools grow by when something is folded away for the first time
+    recall_tokens: int = 0  # The tools grow by this many tokens when something is first folded away.
 
     @property
     def request_messages(self) -> tuple[PromptMessage, ...]:

@@ -24,8 +24,8 @@ class OllmError(Exception):
     """An error to show to the user: what happened, where, and what to do next (`action`)."""
 
     exit_code: ExitCode = ExitCode.FAILED
-    session_id: str = ""  # the session that keeps what was asked
-    unsent: str = ""  # messages of a chat that did not open
+    session_id: str = ""  # This session keeps the user's message.
+    unsent: str = ""  # Messages of a chat that failed to open.
 
     def __init__(self, message: str, *, action: str = "") -> None:
         super().__init__(message)
@@ -56,7 +56,7 @@ class ModelError(OllmError):
     """The server answered, but with an error, or stopped early."""
 
     exit_code = ExitCode.MODEL_FAILED
-    status: int = 0  # the HTTP status of a refusal
+    status: int = 0  # The HTTP status of a refusal.
 
 
 class ModelTimeoutError(ModelError):

@@ -116,8 +116,8 @@ class PrefillProgress(Event, frozen=True, tag="prefill-progress"):
     processed: int = 0
     total: int = 0
     stage: Literal["queued", "connecting", "loading", "reading", "compacting"] = "reading"
-    seconds_left: float | None = None  # by the measured speed
-    cached: int = 0  # tokens of `processed` that the server does not read again
+    seconds_left: float | None = None  # Estimated from the measured speed.
+    cached: int = 0  # The server does not read these tokens of `processed` again.
 
     @property
     def priced_tokens(self) -> int:
@@ -166,8 +166,8 @@ class ContextUsage(Event, frozen=True, tag="context-usage"):
     limit: int
     window: int
     trigger: int
-    fixed: int = 0  # what compression never touches: instructions, tool schemas, checkpoints
-    thinking: int = 0  # of `used`: thinking that goes back to the model
+    fixed: int = 0  # Instructions, tool schemas and checkpoints, which are never compressed.
+    thinking: int = 0  # This part of `used` is thinking that goes back to the model.
     reused_share: float | None = None
     broken_by: str | None = None
 
@@ -234,7 +234,7 @@ class TurnFinished(Event, frozen=True, tag="turn-finished"):
     reason: TurnReason
     usage: Usage = Usage()
     message: str = ""
-    failing: str = ""  # the check that still fails
+    failing: str = ""
 
 
 if TYPE_CHECKING:
@@ -242,6 +242,6 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        if name == "AnyEvent":  # every kind of event, for decoders and the API's schema
+        if name == "AnyEvent":  # Decoders and the API's schema need every kind of event.
             return Union[tuple(Event.__subclasses__())]  # noqa: UP007 - the members are listed by their classes
         raise AttributeError(name)

@@ -27,7 +27,7 @@ class DiffRow(Data, frozen=True):
 
 def parse_diff(diff: str) -> Iterator[DiffRow]:
     """Yield the rows of a unified diff. Removed and added lines of one change are side by side."""
-    old = new = left = 0  # `left` counts the lines of this hunk that are still to come, on either side.
+    old = new = left = 0  # This hunk still has `left` lines, counted on both sides.
     gone: list[str] = []
     come: list[str] = []
 

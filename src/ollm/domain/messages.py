@@ -16,7 +16,7 @@ Role = Literal["user", "assistant", "system", "tool"]
 JsonObject = dict[str, Any]
 ThinkingField = Literal[
     "", "reasoning_content", "reasoning", "thinking", "text"
-]  # "text" stands for tags in the answer.
+]  # The value "text" means tags in the answer.
 UNPARSED_KEY = "_unparsed"  # It holds arguments that are not a JSON object.
 
 

@@ -15,15 +15,15 @@ ResultForm = Literal["tool", "user"]
 WrittenForm = Literal["fence", "tag", "function", "invoke", "mistral", "python", "json"]
 ALL_WRITTEN_FORMS: tuple[WrittenForm, ...] = get_args(WrittenForm)
 SystemForm = Literal["system", "user"]
-ThinkingForm = Literal["none", "separate", "tagged", "opened"]  # in the answer: with both tags, or only the last
-ShownThinking = Literal["none", "turn", "session"]  # of the thinking sent back, what the template shows the model
+ThinkingForm = Literal["none", "separate", "tagged", "opened"]  # The value "opened" has only the closing tag.
+ShownThinking = Literal["none", "turn", "session"]  # The template shows the model this part of its earlier thinking.
 ServerKind = Literal["llama.cpp", "vllm", "sglang", "lm-studio", "tabbyapi", "ollama", "embedded", "other"]
-Stamp = Annotated[str, Meta(max_length=40, pattern=r"^[\dT:.Z+-]*$")]  # ISO 8601
+Stamp = Annotated[str, Meta(max_length=40, pattern=r"^[\dT:.Z+-]*$")]
 Fault = Literal["system", "users", "results", "calls", "tools", "parser", "window", "thinking", "prefix"]
-CHAT_BELOW_PARAMETERS = 0.4e9  # a smaller model chats without tools, unless a call form is set
+CHAT_BELOW_PARAMETERS = 0.4e9  # A smaller model chats without tools, unless a call form is set.
 
 
-MIN_SPEED_CHANGE = 0.15  # share of the known speed
+MIN_SPEED_CHANGE = 0.15  # A smaller change, as a share of the known speed, is ignored.
 
 
 Source = Literal["server", "error", "template", "use", "probe", "card"]
@@ -47,13 +47,13 @@ def _average_speed(known: float | None, new: float | None) -> float | None:
 class ModelFacts(Data, frozen=True):
     """Facts learned per server and model. Every field has a safe default, so an unknown model works too."""
 
-    key: str  # "{provider}|{base_url}|{model}"
+    key: str  # The form is "{provider}|{base_url}|{model}".
     call_form: CallForm = "unknown"
-    written_form: WrittenForm = "fence"  # how it writes calls as text
+    written_form: WrittenForm = "fence"  # The form of calls written as text.
     result_form: ResultForm = "tool"
-    takes_tools: bool = True  # False: the server refuses tools for this model, they are listed in the prompt
+    takes_tools: bool = True  # If the server refuses tools for this model, the prompt lists them.
     window: int | None = None
-    served_window: int | None = None  # what the server turned out to serve where it said or was set to `said_window`
+    served_window: int | None = None  # The server turned out to serve this where it named `said_window`.
     said_window: int | None = None
     token_factor: Annotated[float, Meta(gt=0, le=20)] = 1.0
     token_samples: Annotated[int, Meta(ge=0)] = 0
@@ -61,19 +61,19 @@ class ModelFacts(Data, frozen=True):
     prefill_per_second: float | None = None
     decode_per_second: float | None = None
     probed: Stamp | None = None
-    parameters: float | None = None  # how many it has, as its server or its name says
-    first_form: CallForm | None = None  # how a first conversation begins; kept where a set window spares the asking
+    parameters: float | None = None  # The server or the model's name tells this number.
+    first_form: CallForm | None = None  # A set window needs no question to the server if this is known.
     server: ServerKind | None = None
-    system_form: SystemForm = "system"  # "user": the template drops system messages, so they begin the first user's
+    system_form: SystemForm = "system"  # With "user", the first user message begins with the system message.
     thinking: ThinkingForm | None = None
-    takes_thinking: bool = True  # False: the server refuses messages with their thinking
+    takes_thinking: bool = True  # False if the server refuses messages with their thinking.
     shown_thinking: ShownThinking | None = None
-    server_mark: str | None = None  # of the chat template, file, build and window of the server that was looked at
-    thinking_off: bool | None = None  # True if `thinking: off` stops it
+    server_mark: str | None = None  # Identifies template, file, build and window of the inspected server.
+    thinking_off: bool | None = None  # True if `thinking: off` stops the thinking.
     reuses_prefix: bool | None = None
-    faults: tuple[Fault, ...] = ()  # of its server and template
-    imported: Stamp | None = None  # when a card of someone else was taken over; None once it is measured here
-    learnt: Mapping[str, Learnt] = {}  # by the name of the field
+    faults: tuple[Fault, ...] = ()
+    imported: Stamp | None = None  # The time another user's card was imported; None once measured here.
+    learnt: Mapping[str, Learnt] = {}  # The keys are names of fields.
 
     @property
     def chats_only(self) -> bool:

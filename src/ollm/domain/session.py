@@ -199,7 +199,7 @@ class ContextSnapshot(Data, frozen=True):
     goal_stack: GoalStack | None = None
     reasoning_storage: ReasoningStorage | None = None
     trigger: SnapshotTrigger = "manual"
-    mode: ModeName | None = None  # none in files that were written before there were modes
+    mode: ModeName | None = None  # Files written before modes existed have no mode.
     checkpoints: tuple[Checkpoint, ...] = ()
 
 

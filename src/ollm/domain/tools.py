@@ -13,9 +13,9 @@ from ollm.domain.struct import Data, SparseData
 
 CallStatus = Literal["running", "ok", "failed", "denied", "cancelled", "interrupted"]
 Decision = Literal["allow", "ask", "deny"]
-GrantScope = Literal["once", "session", "always", "everywhere"]  # always: in this workspace
+GrantScope = Literal["once", "session", "always", "everywhere"]  # The scope "always" applies to this workspace.
 Access = Literal["read", "write", "run"]
-ToolCategory = Literal["read", "notes", "write", "web", "run"]  # what a tool of ours is for
+ToolCategory = Literal["read", "notes", "write", "web", "run"]  # Only built-in tools have a category.
 MAX_SUMMARY_CHARS = 200
 SCOPE_WORDS: dict[GrantScope, str] = {
     "once": "yes",
@@ -92,7 +92,7 @@ class ToolCallRecord(Data, frozen=True):
     status: CallStatus = "running"
     error: ErrorInfo | None = None
     summary: str | UnsetType = UNSET
-    wire_id: str | UnsetType = UNSET  # the server's id for the call
+    wire_id: str | UnsetType = UNSET  # The server's id for the call.
 
 
 class ToolSchema(Data, frozen=True):
@@ -118,7 +118,7 @@ class PolicyRequest(Data, frozen=True):
     risk: Risk = Risk.MEDIUM
     locations: tuple[Location, ...] = ()
     reads_only: bool = False
-    identity: str = ""  # what a tool from outside is, beyond its name: a grant for it is bound to this
+    identity: str = ""  # A grant for a tool from outside is bound to this, not to its name alone.
 
 
 class RuleReference(Data, frozen=True):
@@ -148,12 +148,12 @@ class Verdict(Data, frozen=True):
     rule: RuleReference | None = None
     parts: tuple[VerdictPart, ...] = ()
     locked: bool = False
-    grant: str | None = None  # the narrowest grant that `this session` or `always` would write
-    prefix: str | None = None  # a wider grant that can be chosen instead: the words that such commands begin with
-    error_type: str = "Denied"  # what a refused call's error is called: OutsideWorkspace for writes outside
-    approve: tuple[str, ...] = ()  # resolved paths a person's yes opens (`Boundary.approve_paths`)
-    reads: bool = False  # a shell line that is known to only read
-    outside: bool = False  # a yes lets it run outside the sandbox, once
+    grant: str | None = None  # The narrowest grant that `this session` or `always` would write.
+    prefix: str | None = None  # A wider grant may cover all commands that begin with these words.
+    error_type: str = "Denied"  # For writes outside the workspace it is OutsideWorkspace.
+    approve: tuple[str, ...] = ()  # A person's yes opens these resolved paths (`Boundary.approve_paths`).
+    reads: bool = False  # True for a shell line that only reads.
+    outside: bool = False  # A yes lets it run once outside the sandbox.
 
 
 class FileChange(Data, frozen=True):
@@ -174,14 +174,14 @@ class ConfirmationDetails(Data, frozen=True):
     reason: str
     locations: tuple[str, ...] = ()
     diff: str = ""
-    changes: tuple[FileChange, ...] = ()  # the same as whole texts, for front ends that compare by themselves
+    changes: tuple[FileChange, ...] = ()  # Front ends with their own comparison need whole texts.
     command: str = ""
     parts: tuple[VerdictPart, ...] = ()
     grant: str | None = None
     prefix: str | None = None
     locked: bool = False
     rule: RuleReference | None = None
-    typed: bool = False  # a yes comes with a typed text
+    typed: bool = False  # True if a yes carries a typed text.
 
     @property
     def unusual(self) -> str:
@@ -198,8 +198,8 @@ class ConfirmationAnswer(Data, frozen=True):
     text: str = ""
     scope: GrantScope = "once"
     reason: str = ""
-    prefix: bool = False  # grant what begins with the words of `ConfirmationDetails.prefix`
-    device: str = ""  # the paired device that gave it; "" for the machine's own user
+    prefix: bool = False  # Grants commands that begin with `ConfirmationDetails.prefix`.
+    device: str = ""  # The paired device of the answer, or "" for the machine's own user.
 
 
 class Todo(Data, frozen=True):
