@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ollm.store.notes import NoteStore
     from ollm.tools.framework.base import Tool
 
-DESCRIPTIONS = Path(__file__).with_name("descriptions.json")  # written by `make format`
+DESCRIPTIONS = Path(__file__).with_name("descriptions.json")  # Written by `make format`.
 
 
 class ToolServices(Protocol):
@@ -89,7 +89,7 @@ def list_categories() -> dict[str, ToolCategory]:
 def build_registry(services: ToolServices) -> ToolRegistry:
     registry = ToolRegistry()
     for description in describe_catalogue():
-        if description.name != "outline" or PathFinder.find_spec("tree_sitter"):  # of the extra `[code]`
+        if description.name != "outline" or PathFinder.find_spec("tree_sitter"):  # The extra `[code]` brings it.
             registry.register(_make_spec(description, services))
     return registry
 
@@ -103,7 +103,7 @@ def _make_spec(description: ToolDescription, services: ToolServices) -> ToolSpec
     return add_parser(description, parse)
 
 
-TOOLS = {  # the class, and the service that its calls need, or all of them
+TOOLS = {  # Each tool has a class and the service that its calls need; "" means all services.
     "read_file": ("read_file:ReadFile", ""),
     "read_many_files": ("read_many_files:ReadManyFiles", ""),
     "write_file": ("write_file:WriteFile", "edits"),

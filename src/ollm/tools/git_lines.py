@@ -44,7 +44,7 @@ class LinePart(NamedTuple):
 def split_git_line(command: str) -> list[LinePart]:
     """Return the parts of a line that has git commands which write a repository, or [] if it has none, or if its parts
     cannot run one after another."""
-    if "git" not in command or "OLDPWD" in command:  # no part knows the folder of the one before
+    if "git" not in command or "OLDPWD" in command:  # A part does not know the previous part's folder.
         return []
     script = parse_script(command)
     if script.error or not script.statements:
@@ -67,7 +67,7 @@ class _Splitter:
 
     def split(self) -> list[LinePart]:
         parts = [part for statement in self._script.statements for part in self._split_list(statement)]
-        changed = set[str]()  # names that a part may have set otherwise than by a literal value: a loop, `printf -v`
+        changed = set[str]()  # Names set otherwise than by a literal value, such as in a loop or by `printf -v`.
         for number, part in enumerate(parts):
             named = set(re.findall(_NAMED, part.text))
             if changed & (set(re.findall(_USED, part.text)) - named):

@@ -112,9 +112,9 @@ class LineSteps:
     def _render(self, parts: Sequence[LinePart]) -> str:
         pieces = [*self._prelude]
         if self.status and "?" in parts[0].text and not self._stops_at_errors:
-            pieces.append(f"(exit {self.status})")  # what `$?` is for the first part
+            pieces.append(f"(exit {self.status})")  # The first part reads this as `$?`.
         for part in parts:
-            group = f"{{ {part.text}\n}}" if "\n" in part.text else part.text  # braces forget PIPESTATUS
+            group = f"{{ {part.text}\n}}" if "\n" in part.text else part.text  # Braces make bash forget PIPESTATUS.
             if part is parts[0] or part.joiner == ";":
                 pieces.append(group)
             else:

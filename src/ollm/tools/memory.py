@@ -78,7 +78,7 @@ class Memory(Tool["ToolServices"], frozen=True):
             raise self._make_missing_failure(store)
         try:
             value = json.loads(text)
-        except ValueError:  # a text that the person set
+        except ValueError:  # A person may have set text that is not JSON.
             value = text
         return ToolResult(llm_content=value if isinstance(value, str) else text, return_display=f"{self.key}: {text}")
 

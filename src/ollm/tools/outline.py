@@ -112,7 +112,7 @@ async def find_symbol_lines(path: str, file: BinaryIO, symbol: str, *, numbered:
     matches = match_symbol(symbol, definitions)
     if not matches:
         raise _make_unknown_failure(path, symbol, definitions)
-    found = [match for match in matches if match.kind != "impl"] or matches  # the type, before what is done for it
+    found = [match for match in matches if match.kind != "impl"] or matches  # The type comes before its impl blocks.
     places = {(match.first, match.last) for match in found}
     if len(places) > 1 and not _is_overloaded(found):
         told = f"{path} defines {symbol} more than once: {list_matches(found)}. Read one with startLine and endLine."

@@ -58,7 +58,7 @@ class ReadManyFiles(Tool["ToolServices"], frozen=True):
         for number, path in enumerate(wanted[:MAX_FILES], 1):
             if pages and (tokens < MIN_PAGE_TOKENS or lines < MIN_PAGE_LINES):
                 break
-            share = tokens if number == len(wanted) else max(tokens / 2, min(tokens, FAIR_PAGE_TOKENS))  # others wait
+            share = tokens if number == len(wanted) else max(tokens / 2, min(tokens, FAIR_PAGE_TOKENS))
             try:
                 text = await self._read_page(context, needs.edits, path, share, lines)
             except ToolFailure as failure:

@@ -24,7 +24,7 @@ class Task(Tool[RunTask], frozen=True):
 
     name: ClassVar = "task"
     category: ClassVar = "read"
-    reads_only: ClassVar = False  # some agents change files
+    reads_only: ClassVar = False  # Some agents change files.
     side_by_side: ClassVar = True
     aliases: ClassVar = {
         "question": "prompt", "description": "prompt", "subagent_type": "agent", "paths": "files",

@@ -101,7 +101,7 @@ def decode_body(answer: WebResponse) -> str:
     named = re.search(r"charset\s*=\s*[\"']?([\w:.-]+)", answer.headers.get("content-type", ""), re.IGNORECASE)
     inside = _META.search(body[:4096])
     for name in (named and named[1], inside and inside[1].decode("ascii")):
-        with suppress(LookupError, UnicodeError):  # an unknown one, or none for text
+        with suppress(LookupError, UnicodeError):  # The charset may be unknown, or not be one of text.
             if name:
                 return body.decode(name, "replace")
     encoding = detect_encoding(body)

@@ -69,7 +69,7 @@ class SearchService(Data, frozen=True):
 
     async def search(self, query: str, count: int) -> list[SearchHit]:
         """Search the service. The configured address may be private, but not the target of a redirect."""
-        from ollm.tools.web.client import fetch_url  # not for those who only bring a backend
+        from ollm.tools.web.client import fetch_url  # Searches by another backend do not need it.
 
         path, headers, content = build_request(self.name, self.key, query, count)
         url = f"{self.base_url.rstrip('/')}{path}"
@@ -111,7 +111,7 @@ class Ddgs(Data, frozen=True):
         except TimeoutException as error:
             raise ToolFailure("Timeout", f"ddgs: no engine answered in {self.timeout:g} seconds.") from error
         except DDGSException as error:
-            if type(error) is DDGSException and not isinstance(error.args[0], Exception):  # no engine failed
+            if type(error) is DDGSException and not isinstance(error.args[0], Exception):  # No search engine failed.
                 return []
             raise ToolFailure("NetworkError", f"ddgs found no engine that answered: {error}.") from error
         return parse_hits(found)[:count]

@@ -45,7 +45,7 @@ _WESTERN = (
     "cp85",
     "cp77",
     "hp_",
-    "utf_",  # without a mark and without a zero byte
+    "utf_",  # A guess of UTF-16 without a mark or a zero byte is as uncertain.
 )
 
 
@@ -133,7 +133,7 @@ def detect_newline(text: str) -> str:
 
 
 MAX_PICTURE_BYTES = 5 * 1024 * 1024
-_KINDS = (  # the first bytes, their description, and the media type of an image that models can read
+_KINDS = (  # First bytes, description, and the media type if models can read the image.
     (b"\x89PNG\r\n\x1a\n", "a PNG picture", "image/png"),
     (b"\xff\xd8\xff", "a JPEG picture", "image/jpeg"),
     (b"GIF87a", "a GIF picture", "image/gif"),
@@ -177,7 +177,7 @@ def read_picture(file: BinaryIO) -> tuple[str, ImagePart] | None:
     return f"{describe_kind(start)} of {len(data):,} bytes", part
 
 
-MAX_PIECE_CHARS = 1024 * 1024  # of a long line
+MAX_PIECE_CHARS = 1024 * 1024  # A long line is read in pieces of this size.
 NOTE_CHARS, NOTE_LINES = 400, 3
 
 
@@ -238,13 +238,13 @@ async def _read_stream(given: str, file: BinaryIO, wanted: LineRange, limits: Ou
     file.seek(len(encoding.mark))
     reader = io.TextIOWrapper(file, encoding.name, "replace", newline="\n")
     part = await _take_lines(reader, wanted, limits)
-    reader.detach()  # the caller closes the file
+    reader.detach()  # The caller closes the file.
     return _make_excerpt(given, part, wanted, limits, encoding)
 
 
 async def _take_lines(reader: io.TextIOWrapper, wanted: LineRange, limits: OutputSettings) -> tuple[str, int | None]:
     """Take as many of the wanted lines as can be shown, and the number of all lines, or None before the end."""
-    end = wanted.first + limits.max_lines + 1  # one more than is shown tells that there are more
+    end = wanted.first + limits.max_lines + 1  # One line more than shown tells that more follow.
     end = end if wanted.last is None else min(end, wanted.last + 1)
     number, text, piece = 1, "", "\n"
     while number < end and len(text) <= limits.max_chars:
@@ -255,7 +255,7 @@ async def _take_lines(reader: io.TextIOWrapper, wanted: LineRange, limits: Outpu
             text += piece
         number += piece.endswith("\n")
         if number % 1000 == 0:
-            await asyncio.sleep(0)  # a long file can be cancelled
+            await asyncio.sleep(0)  # This lets the reading of a long file be cancelled.
     return text, None
 
 

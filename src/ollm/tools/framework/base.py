@@ -36,7 +36,7 @@ Needs = TypeVar("Needs")
 Keep = Literal["head", "ends"]
 Text = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1)]
-WIDE_WINDOW_TOKENS = 32_000  # for tools that only a large window has room for
+WIDE_WINDOW_TOKENS = 32_000  # Smaller windows have no room for some tools.
 PATH_ALIASES = {"file_path": "path", "filePath": "path", "file": "path", "filename": "path"}
 
 
@@ -169,7 +169,7 @@ class SmallForm(Data, frozen=True):
     description: str
     parameters: tuple[str, ...] = ()
     useful_parameters: tuple[str, ...] = ()
-    schema: JsonObject | None = None  # in place of the full one: another form that the tool takes too
+    schema: JsonObject | None = None  # Replaces the full schema; the tool accepts this form too.
     clear_name: bool = True
 
 
@@ -195,17 +195,17 @@ class Tool(
     """
 
     name: ClassVar[str]
-    category: ClassVar[ToolCategory | None] = None  # those of extensions have none
+    category: ClassVar[ToolCategory | None] = None  # Tools of extensions have no category.
     risk: ClassVar[Risk] = Risk.LOW
-    reads_only: ClassVar[bool | None] = None  # by its category
-    side_by_side: ClassVar[bool] = False  # calls of it in a row run in parallel, though they may write
+    reads_only: ClassVar[bool | None] = None  # By default the category decides.
+    side_by_side: ClassVar[bool] = False  # Calls in a row run in parallel, though they may write.
     priority: ClassVar[Mapping[ModeName, int]] = {}
-    keep: ClassVar[Keep] = "head"  # which part survives when the output is too long
-    aliases: ClassVar[Mapping[str, str]] = {}  # other names models use for a parameter
-    exclusive: ClassVar[tuple[str, ...]] = ()  # parameters of which only one is given
-    strict: ClassVar[bool] = False  # arguments must fit the schema as they are: "true" is not a boolean
-    small: ClassVar[SmallForm | None] = None  # how it is shown where the window is small
-    min_window: ClassVar[int] = 0  # tokens; it is not shown in a smaller window, though it can be called
+    keep: ClassVar[Keep] = "head"  # This part survives if the output is too long.
+    aliases: ClassVar[Mapping[str, str]] = {}  # Other names that models use for a parameter.
+    exclusive: ClassVar[tuple[str, ...]] = ()  # Only one of these parameters may be given.
+    strict: ClassVar[bool] = False  # Arguments must fit the schema exactly: "true" is not a boolean.
+    small: ClassVar[SmallForm | None] = None  # The form shown in a small window.
+    min_window: ClassVar[int] = 0  # In a smaller window the tool is hidden but can still be called.
 
     @classmethod
     def reshape(cls, arguments: JsonObject) -> JsonObject:

@@ -71,7 +71,7 @@ def show_controls(text: str) -> str:
     found = [letter for letter in set(text) if ord(letter) in _CONTROLS]
     if len(found) > MAX_REPLACED_CHARACTERS:
         return text.translate(_CONTROLS)
-    for letter in found:  # quicker by far where there is much of it, such as a megabyte of zeros
+    for letter in found:  # This is faster for many equal characters, such as a megabyte of zeros.
         text = text.replace(letter, chr(_CONTROLS[ord(letter)]))
     return text
 

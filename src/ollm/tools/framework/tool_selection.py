@@ -25,10 +25,10 @@ FIND_TOOL, USE_TOOL = "find_tool", "use_tool"
 MAX_FOUND_TOOLS = 5
 MAX_LISTED_NAMES = 60
 MAX_SCHEMA_CHARACTERS = 4_000
-MAX_FOUND_CHARACTERS = 2_000  # characters of what find_tool shows with arguments, the first tool aside
+MAX_FOUND_CHARACTERS = 2_000  # Limits the reply of find_tool after the first tool.
 MIN_STEM_CHARACTERS = 4
 MAX_SERVER_LINE_CHARACTERS = 90
-BRIEF_WINDOW_TOKENS = 16_000  # smaller windows are told the names of servers only
+BRIEF_WINDOW_TOKENS = 16_000  # Smaller windows list only the names of servers.
 
 Cost = Callable[[Sequence[ToolSchema]], int]
 
@@ -171,7 +171,7 @@ def _render_parameters(tool: ToolSchema) -> str:
 
 
 SMALL_WINDOW_TOKENS = 8_000
-BARE_WINDOW_TOKENS = 2_600  # below, tools whose names say what they do come without a word: what they require has room
+BARE_WINDOW_TOKENS = 2_600  # In smaller windows, clear names need no description; required parameters take its room.
 MAX_OPTIONAL_PARAMETERS = 4
 
 
@@ -219,15 +219,15 @@ def _shorten_value(schema: JsonObject) -> JsonObject:
     return small
 
 
-MIN_FOREIGN_TOOLS = 2  # find_tool and use_tool, whatever a model was seen to bear: a person configured a server
+MIN_FOREIGN_TOOLS = 2  # The user configured a server, so find_tool and use_tool stay even if few tools fit.
 MAX_WINDOW_SHARE = 0.15
-WIDE_WINDOW_TOKENS = 16_000  # smaller windows get the tools in few words
-TOOL_LIMITS = (  # for windows below so many tokens: tools of ours at least and at most, and tokens of their schemas
+WIDE_WINDOW_TOKENS = 16_000  # Smaller windows get shortened tools.
+TOOL_LIMITS = (  # For windows below the first number: least and most own tools, and most tokens of their schemas.
     (2_000, 3, 5, 1_500),
     (3_000, 4, 5, 1_500),
     (SMALL_WINDOW_TOKENS, 5, 5, 1_500),
     (32_000, 5, 10, 1_500),
-    (math.inf, 5, 12, 1_850),  # there is room for those that spare a window, too
+    (math.inf, 5, 12, 1_850),  # Wide windows also have room for tools that save tokens.
 )
 
 
@@ -291,7 +291,7 @@ def _select_foreign(foreign: Sequence[ToolDescription], window: int, max_tools: 
 
 def _fit_schema(tool: ToolDescription, window: int, max_tokens: float) -> tuple[ToolSchema, int]:
     """Return the schema and its tokens, shortened if the window is not wide or it exceeds `max_tokens`."""
-    count = TokenCounter().count_schema_texts  # not the model's: what is shown must not change with what is learnt
+    count = TokenCounter().count_schema_texts  # The model's counter learns, but the tools shown must not change.
     if window >= WIDE_WINDOW_TOKENS:
         price = count([tool.schema])
         if price <= max_tokens:

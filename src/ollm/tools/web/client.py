@@ -22,7 +22,7 @@ from ollm.tools.web.address import Address, WebTarget, parse_url, refuse_private
 MAX_REDIRECTS = 5
 MAX_HEADER_BYTES = 64 * 1024
 _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
-GZIP_FORMAT = 31  # zlib has this number for it.
+GZIP_FORMAT = 31  # The number is zlib's.
 
 
 class WebResponse(Data, frozen=True):
