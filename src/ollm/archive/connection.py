@@ -18,7 +18,7 @@ STEPS = re.split(r"(?m)^-- step \d+.*\n", Path(__file__).with_name("schema.sql")
 CONNECT_TIMEOUT_SECONDS = 5
 STATEMENT_TIMEOUT_SECONDS = 60
 _LOCK_TIMEOUT_SECONDS = 20
-_KEEPALIVE: dict[str, Any] = {  # a peer that vanished is noticed in half a minute, also in the middle of a write
+_KEEPALIVE: dict[str, Any] = {  # A vanished peer is noticed in half a minute, even during a write.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -41,7 +41,7 @@ class ArchiveTarget(Data, frozen=True):
         """Host and database for display, without user, password or options."""
         scheme, _, rest = self.url.partition("://")
         if rest and scheme in ("postgresql", "postgres"):
-            return rest.rpartition("@")[2].partition("?")[0].rstrip("/") or "localhost"  # a password may hold a `?`
+            return rest.rpartition("@")[2].partition("?")[0].rstrip("/") or "localhost"  # A password may contain a `?`.
         words = dict(word.split("=", 1) for word in self.url.split() if "=" in word)
         port = f":{words['port']}" if "port" in words else ""
         return f"{words.get('host', 'localhost')}{port}/{words.get('dbname', '')}"
@@ -118,7 +118,7 @@ def translate_faults(target: ArchiveTarget | None = None) -> Iterator[None]:
             action="Check the server, the network and `archive.url`; nothing is lost, unsent records are sent later.",
         ) from error
     except psycopg.ProgrammingError as error:
-        if error.sqlstate is None:  # it is about the URL, and quotes it
+        if error.sqlstate is None:  # Without a code the error is about the URL and quotes it.
             raise UsageError(
                 "`archive.url` is not an address of a PostgreSQL server.",
                 action="Write postgresql://USER@HOST/DATABASE, with special characters of the password as %XX.",
@@ -136,7 +136,7 @@ def _get_first_line(error: BaseException) -> str:
     return lines[0].strip().rstrip(".")
 
 
-_LOCK_KEY = 0x6F6C6C6D  # one machine at a time changes the schema
+_LOCK_KEY = 0x6F6C6C6D  # With this lock one machine at a time changes the schema.
 
 
 def read_schema_version(connection: Connection) -> int:
@@ -182,10 +182,10 @@ def _run_next_step(connection: Connection, wanted: int) -> None:
     connection.execute(
         "CREATE TABLE IF NOT EXISTS ollm.schema_version (version integer PRIMARY KEY, at timestamptz DEFAULT now())"
     )
-    version = read_schema_version(connection)  # another machine may have been quicker
+    version = read_schema_version(connection)  # Another machine may have been quicker.
     _refuse_newer(version)
     if version < wanted:
-        connection.execute("SET LOCAL statement_timeout = 0")  # a large archive takes its time, once
+        connection.execute("SET LOCAL statement_timeout = 0")  # A large archive takes long, but only once.
         connection.execute(STEPS[version].encode())
         connection.execute("INSERT INTO ollm.schema_version (version) VALUES (%s)", (version + 1,))
 

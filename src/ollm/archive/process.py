@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CHECK_TIMEOUT_SECONDS = 4.0
 COMMAND = (sys.executable, "-m", "ollm", "archive")
-HELD_EXIT_CODE = 5  # of `archive status ID`, if another machine has the session
+HELD_EXIT_CODE = 5  # The command `archive status ID` exits so if another machine has the session.
 LOCK_NAME, WAKE_NAME, TROUBLE_NAME = "archive.lock", "archive.wake", "archive.trouble"
 ANNOUNCED_NAME = "archive.announced"
 

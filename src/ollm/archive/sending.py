@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 RecordKind = Literal["head", "message", "call", "file"]
 DIGEST_BYTES = 16
-MAX_TEXT_CHARS = 200_000  # of one message: PostgreSQL indexes up to 1 MB of words
+MAX_TEXT_CHARS = 200_000  # PostgreSQL indexes up to 1 MB of words of a message.
 
 
 class ArchiveRecord(NamedTuple):

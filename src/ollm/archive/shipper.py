@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from ollm.archive.team_archive import TeamArchive
 
 log = logging.getLogger("ollm.archive")
-LOOK_SECONDS = 1.0  # between two looks at the sessions of this machine
-LINGER_SECONDS = 5.0  # that it stays when there is nothing to do
-GIVE_UP_SECONDS = 600.0  # without the server and with nothing open; the next turn starts another
+LOOK_SECONDS = 1.0  # Time between two checks of this machine's sessions.
+LINGER_SECONDS = 5.0  # The shipper stays this long without work.
+GIVE_UP_SECONDS = 600.0  # The next turn starts another shipper.
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 60.0
 
 
@@ -109,7 +109,7 @@ class ArchiveShipper:
         while True:
             shipped = self._ship(connection)
             self._keep_leases(connection)
-            if self._is_done() and not shipped:  # a push may take long: what was written meanwhile is sent too
+            if self._is_done() and not shipped:  # New messages may have arrived during a long push.
                 break
             if any(connection.notifies(timeout=LOOK_SECONDS, stop_after=1)):
                 self._refresh(connection)
@@ -147,7 +147,7 @@ class ArchiveShipper:
                     self._tell(str(error))
                 except ArchiveAwayError:
                     raise
-                except OllmError as error:  # deleted there in the meantime
+                except OllmError as error:  # The session may be gone from the archive.
                     log.warning("%s", error, extra={"operation": "lease"})
         for session_id in self._leases.keys() - opened:
             release_lease(connection, session_id, self.archive.machine)
@@ -169,7 +169,7 @@ class ArchiveShipper:
             with reading.open_records(connection, row.session_id) as records:
                 write_pulled(self.archive.host.session_files, row.session_id, records)
         except BusyError:
-            return  # it is open here
+            return  # The session is open here.
         now = read_stamp(directory, row.session_id)
         state.set_sent(row.session_id, known._replace(stamp=now.text if now else "", seq=row.last_seq))
 

@@ -23,7 +23,7 @@ class SentState(NamedTuple):
     stamp: str
     target: str
     seq: int
-    owner: str  # another person's name, where it was pulled from theirs
+    owner: str  # The name of the other user it was pulled from.
 
 
 class ArchiveState:

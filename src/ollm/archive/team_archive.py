@@ -141,7 +141,7 @@ class TeamArchive:
                 raise
             except OllmError as error:
                 skipped[name] = str(error)
-                if isinstance(error, SessionForgottenError):  # said once; this machine keeps its copy
+                if isinstance(error, SessionForgottenError):  # Reported once; this machine keeps its copy.
                     self.mark_forgotten(name)
         if progress and names:
             progress(len(names), len(names))
@@ -329,7 +329,7 @@ def find_url(host: ArchiveHost) -> str:
     )
 
 
-_BEHIND = -1  # no sequence number: whatever the archive holds is newer
+_BEHIND = -1  # Any record in the archive is newer than this number.
 
 
 class SentFork(Data, frozen=True):
@@ -365,6 +365,6 @@ def push_fork(archive: TeamArchive, connection: Connection, session_id: str) -> 
     behind = ""
     try:
         archive.pull(connection, session_id)
-    except BusyError as error:  # it goes on elsewhere just now, or was opened here meanwhile
+    except BusyError as error:  # The session may be open elsewhere or here.
         behind = error.message
     return SentFork(session_id=name, source=session_id, owner=found.owner, host=found.host, behind=behind)

@@ -14,7 +14,7 @@ _SEPARATOR = "\x1f"
 
 def split_words(text: str) -> list[str]:
     """Return each word of a text once, in lower case, unordered; very long words are cut into overlapping pieces."""
-    if text.isascii():  # four times as quick
+    if text.isascii():  # This way is four times as fast.
         found = set(text.translate(ASCII_LETTERS).split())
     else:
         found = set(re.findall(_LETTERS, _separate_ideographs(text)))
