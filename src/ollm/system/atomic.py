@@ -24,7 +24,7 @@ _CHUNK_BYTES = 1 << 20
 MAX_HELD_BYTES = 4 << 20
 _FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 MAX_SMALL_BYTES = 16 << 20
-GROWTH_BYTES = 1 << 16  # that a file may grow by while it is read; some say that they are empty and are not
+GROWTH_BYTES = 1 << 16  # A file may grow while it is read, and some report a size of zero.
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
@@ -79,7 +79,7 @@ def lock_directory(directory: Path) -> Iterator[None]:
     make_private_directory(directory)
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with contextlib.suppress(OSError):  # a file system without locks
+        with contextlib.suppress(OSError):  # Some file systems have no locks.
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
@@ -112,7 +112,7 @@ def replace_file(path: Path, data: bytes | Iterable[bytes], *, mode: int = FILE_
         temporary.replace(path)
     except BaseException as error:
         if isinstance(error, OSError) and error.errno in _FULL_ERRNOS and error.filename is None:
-            error.filename = str(path)  # so that it is not taken for an error of the command's own output
+            error.filename = str(path)  # Without a name it would count as an error of the command's output.
         temporary.unlink(missing_ok=True)
         raise
     if durable:
@@ -142,13 +142,11 @@ class AppendFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._name = str(path)  # asked for with every append: a path object takes longer than the system
+        self._name = str(path)  # Converting the path would take longer than the append itself.
         self._descriptor: int | None = None
         self._identity = 0, 0
         self._distrusted = False
-        self._recent: deque[bytes | bytearray] = (
-            deque()
-        )  # what was appended last: another program may cut the file or add to it
+        self._recent: deque[bytes | bytearray] = deque()  # Another program may cut the file or add to it.
         self._recent_start = 0
         self.good = 0
 
@@ -257,7 +255,7 @@ class AppendFile:
             place, chunk = place + len(more), more
             yield more
         if not chunk.endswith(b"\n") and place < self._recent_start:
-            yield b"\n"  # cut in a line: the next one begins anew
+            yield b"\n"  # The file was cut within a line.
         yield from map(bytes, self._recent)
 
     def _find_kept_end(self, descriptor: int) -> int:
@@ -267,7 +265,7 @@ class AppendFile:
             for data in reversed(self._recent):
                 if os.pread(descriptor, len(data), max(0, end - len(data))) != data:
                     break
-                end -= len(data)  # appended after the cut
+                end -= len(data)  # This record follows the cut.
         return min(end, self._recent_start)
 
 

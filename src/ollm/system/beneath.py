@@ -179,7 +179,7 @@ def _copy_attributes(source: int, before: os.stat_result, target: int) -> None:
 
 def _inherit_attributes(name: str, parent: int, before: os.stat_result, target: int) -> None:
     source = -1
-    with suppress(OSError):  # without the right to read it there is still an owner and a mode
+    with suppress(OSError):  # Owner and mode are known even if the file cannot be read.
         source = os.open(name, _READ_FLAGS, dir_fd=parent)
     try:
         _copy_attributes(source, before, target)

@@ -84,7 +84,7 @@ class Capture:
         except BlockingIOError:
             return False
         except OSError:
-            data = b""  # a terminal whose other end was closed
+            data = b""  # The other end of a terminal was closed.
         text = self._decoder.decode(data, final=not data)
         if text:
             self._on_text(text)

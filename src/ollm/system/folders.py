@@ -11,8 +11,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-CLOCK_STEP_NANOSECONDS = 20_000_000  # a folder's time moves in steps: what is younger than one proves nothing
-COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seconds
+CLOCK_STEP_NANOSECONDS = 20_000_000  # A folder's time moves in steps, so a younger stamp proves nothing.
+COARSE_STEP_NANOSECONDS = 2_000_000_000  # Some file systems keep whole seconds.
 FolderStamp = tuple[int, int, int, int]
 _get_stamp = attrgetter("st_ctime_ns", "st_mtime_ns", "st_ino", "st_mode")
 
@@ -117,5 +117,5 @@ def measure_bytes(path: Path) -> int:
 def _measure_file(path: str | Path) -> int:
     with suppress(OSError):
         about = os.lstat(path)
-        return min(about.st_size, about.st_blocks * 512) if stat.S_ISREG(about.st_mode) else 0  # a file may have holes
+        return min(about.st_size, about.st_blocks * 512) if stat.S_ISREG(about.st_mode) else 0  # A file may have holes.
     return 0

@@ -51,7 +51,7 @@ def run_git(
             input=stdin,
             capture_output=True,
             timeout=GIT_TIMEOUT_SECONDS,
-            start_new_session=True,  # Ctrl-C reaches us, and we end what was begun; ssh has no terminal to ask at
+            start_new_session=True,  # Ctrl-C reaches only us, and ssh has no terminal for questions.
             check=False,
         )
 

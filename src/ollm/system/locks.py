@@ -41,7 +41,7 @@ class OwnerLock:
                     f"{what} is in use by {describe_owner(read_owner(self.path))}.",
                     action="Close it there, or wait.",
                 ) from error
-            if os.fstat(descriptor).st_nlink:  # not removed between opening and locking
+            if os.fstat(descriptor).st_nlink:  # The file may have been removed before it was locked.
                 break
             os.close(descriptor)
         self._descriptor = descriptor
@@ -50,14 +50,14 @@ class OwnerLock:
     def name_owner(self, **more: str) -> None:
         """Write this process, and what else is to be known of it, to the file."""
         if self._descriptor is not None:
-            with contextlib.suppress(OSError):  # a full disk takes the name from the lock, not the lock
+            with contextlib.suppress(OSError):  # On a full disk the lock holds without a name.
                 os.ftruncate(self._descriptor, 0)
                 os.pwrite(self._descriptor, msgspec.json.encode(_describe_self() | more), 0)
 
     def release(self) -> None:
         """Release the lock, deleting the file while still holding it."""
         if self._descriptor is not None:
-            with contextlib.suppress(OSError):  # the lock goes with its descriptor, whatever becomes of the file
+            with contextlib.suppress(OSError):  # Closing the descriptor releases the lock in any case.
                 self.path.unlink(missing_ok=True)
             os.close(self._descriptor)
             self._descriptor = None
@@ -79,7 +79,7 @@ class OwnerLock:
 def read_owner(path: Path) -> dict[str, Any] | None:
     """Return the owner recorded in the file, or None if the lock is free or its owner dead. Changes nothing."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe in its place keeps nobody
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # A pipe in its place must not block.
         try:
             found = msgspec.json.decode(os.read(descriptor, 4096))
         finally:
@@ -100,7 +100,7 @@ def get_process_start(pid: int) -> str:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib would cost an import at start-up
             fields = file.read().rpartition(b")")[2].split()
-            return "" if fields[0] in (b"Z", b"X") else fields[19].decode()  # a zombie holds nothing any more
+            return "" if fields[0] in (b"Z", b"X") else fields[19].decode()  # A zombie holds no locks.
     except (OSError, IndexError):
         return ""
 

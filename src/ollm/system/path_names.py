@@ -41,7 +41,7 @@ OWN_PLACES = frozenset(
 )
 writable_roots: set[str] = set()  # No program is started outside a box from the workspaces of this process.
 MAX_POINTER_CHARS = 4096
-MAX_LINKS = 40  # as many as the kernel follows
+MAX_LINKS = 40  # The kernel follows as many links.
 SCRIPT_ENDINGS = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php")
 EXAMPLE_ENDINGS = (".example", ".sample", ".template")
 _INVISIBLE = "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
@@ -118,8 +118,8 @@ def read_steering(workspace: str) -> dict[str, tuple[int, int, int]]:
     """Return the files of a workspace that steer editors, agents or CI, with what changes if they do."""
     found, waiting = dict[str, tuple[int, int, int]](), list_names(workspace)
     if ".git" in waiting and os.path.islink(os.path.join(workspace, ".git")):
-        found[".git"] = (os.lstat(os.path.join(workspace, ".git")).st_ino, 0, 0)  # no mount holds a link
-    for below in waiting:  # grows
+        found[".git"] = (os.lstat(os.path.join(workspace, ".git")).st_ino, 0, 0)  # No mount can protect a link.
+    for below in waiting:  # The list grows in the loop.
         if find_steering_name(below) is None and normalize_name(below) != ".github":
             continue
         try:

@@ -66,7 +66,7 @@ _ERRNO_FAILURES = {
     errno.EROFS: ("PermissionDenied", "is on a read-only file system"),
     errno.ENXIO: ("NotARegularFile", "is not a regular file"),
 }
-_SHARED_FOLDERS = (".config", ".local", ".cache")  # of many programs
+_SHARED_FOLDERS = (".config", ".local", ".cache")  # Many programs share these folders.
 PROTECTED_DIRECTORIES = frozenset({".git", ".ollm"})
 _GIT_SETTINGS = ("config", "config.worktree")
 _LOGIN = compile_late(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
@@ -143,7 +143,7 @@ def _follow_links(path: str, given: str) -> Path:
         try:
             return Path(os.path.realpath(path))
         except OSError as error:
-            if error.errno != errno.EINVAL:  # a link that was none any more when it was read
+            if error.errno != errno.EINVAL:  # The link may have been replaced before it was read.
                 raise make_tool_failure(error, given) from error
     raise ToolFailure("FileChanged", f"{given} keeps changing.")
 
@@ -170,7 +170,7 @@ class Boundary(Data, frozen=True):
     workspace: Path
     places: KnownDirectories
     approved: frozenset[Path] = frozenset()
-    readable: tuple[Path, ...] = ()  # the person's own texts for the agent, wherever they are: to read, never to write
+    readable: tuple[Path, ...] = ()  # The user's texts for the agent, anywhere; never writable.
 
     @classmethod
     def around(
@@ -288,7 +288,7 @@ class KnownDirectories(Data, frozen=True):
     user_home: Path | None = None
     ollm_home: Path | None = None
     roots: tuple[Path, ...] = ()
-    executed: frozenset[Path] = frozenset()  # files that hooks and MCP servers run
+    executed: frozenset[Path] = frozenset()  # Hooks and MCP servers run these files.
 
 
 def explain_write_protection(path: Path, places: KnownDirectories) -> str | None:

@@ -75,7 +75,7 @@ def start_session(
         )
     except (ValueError, subprocess.SubprocessError) as error:
         raise OSError(22, "Invalid argument") from error
-    child.returncode = 0  # collected elsewhere
+    child.returncode = 0  # The process is reaped elsewhere.
     return child.pid
 
 
@@ -111,7 +111,7 @@ def kill_all(roots: Iterable[int], *, also: Iterable[int] = ()) -> None:
 
 def send_signal(processes: Iterable[int], number: int) -> None:
     for process in processes:
-        with suppress(OSError):  # already gone, or not ours to signal
+        with suppress(OSError):  # The process may be gone or belong to another user.
             os.kill(process, number)
 
 
@@ -147,7 +147,7 @@ def _prctl(option: int, value: int) -> None:
     if not LINUX:
         return
     try:
-        import _ctypes  # what ctypes is made of, at a quarter of the start-up time
+        import _ctypes  # It loads in a quarter of the time that ctypes takes.
 
         _ctypes.call_function(_ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl"), (option, value, 0, 0, 0))  # type: ignore[arg-type]  # None is this process
     except (ImportError, AttributeError):

@@ -49,7 +49,7 @@ class ChildProcess:
 
     def __init__(self, control: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         self.pid = 0
-        self.denied: list[str] = []  # paths that the box did not let it write or reach
+        self.denied: list[str] = []  # The sandbox refused access to these paths.
         self._control = control
         self._loop = loop
         self._heard = b""
@@ -143,7 +143,7 @@ def _settle(future: asyncio.Future[T], value: T) -> None:
 def _fail(future: asyncio.Future[None], error: Exception) -> None:
     if not future.done():
         future.set_exception(error)
-        future.exception()  # whoever waits still gets it; nobody waiting is no fault
+        future.exception()  # Python warns of an error that nobody reads; a waiter still gets it.
 
 
 class ProcessHost:

@@ -42,8 +42,8 @@ from ollm.system.sandbox.box import Box
 from ollm.system.sandbox.host import BoxRunner
 
 ORPHAN_GRACE_SECONDS = 0.25
-GIVE_UP_SECONDS = 5.0  # a process the kernel will not let go of is not waited for longer than this
-_NEWS = struct.Struct("!i?")  # process id of a supervisor, and whether it is free
+GIVE_UP_SECONDS = 5.0  # Longest wait for a process that the kernel does not end.
+_NEWS = struct.Struct("!i?")  # A supervisor's process id and whether it is free.
 
 
 def supervise(control: socket.socket, descriptors: list[int], waking: int, runner: BoxRunner) -> None:
@@ -87,7 +87,7 @@ def _answer(control: socket.socket, descriptors: list[int], waking: int, runner:
         if command["box"] is not None:
             runner.start(command, body, descriptors)
             return Supervisor(control, 0, waking, runner)
-        runner.stop()  # a process that were left would be taken for one of the command
+        runner.stop()  # A remaining process would count as the command's.
         where = "cwd"
         os.fchdir(descriptors[0])
         where = "program"
@@ -108,7 +108,7 @@ class Supervisor:
         self._child = child
         self._waking = waking
         self._runner = runner
-        self._unsent: list[str] = []  # an end is told together with what comes right after it
+        self._unsent: list[str] = []  # An end is sent together with the line after it.
 
     def watch(self) -> None:
         """Wait until the command and its descendants have ended; end them if the agent requests it or is gone."""
@@ -141,7 +141,7 @@ class Supervisor:
                 if ended == runner.host:
                     runner.forget()
         if runner.finished and not runner.host:
-            kill_all([os.getpid()])  # it ended before its time: without namespaces others may have outlived it
+            kill_all([os.getpid()])  # Without namespaces processes may outlive the host.
             return self._reap_children()
         return runner.finished
 
@@ -178,14 +178,14 @@ class Supervisor:
         text = "".join(f"{line}\n" for line in self._unsent)
         self._unsent.clear()
         if text:
-            with suppress(OSError):  # the agent may be gone; what is left to do is done without it
+            with suppress(OSError):  # The agent may be gone.
                 self._control.sendall(text.encode())
 
 
 def main(descriptor: int) -> None:
     """Serve the agent at the other end of this socket until it is gone."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, lambda *_: None)  # a handler, not SIG_IGN: commands must not inherit deafness
+        signal.signal(number, lambda *_: None)  # Commands would inherit SIG_IGN, but not a handler.
     become_subreaper()
     gc.freeze()
     SupervisorPool(socket.socket(fileno=descriptor)).serve()

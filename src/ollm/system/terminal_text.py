@@ -54,7 +54,7 @@ def make_printable(text: str) -> str:
 def _replace_letters(text: str, letters: list[str], escape: Callable[[str], str]) -> str:
     if len(letters) > _MAX_REPLACED_CHARACTERS:
         return text.translate({ord(letter): escape(letter) for letter in letters})
-    for letter in letters:  # quicker by far if there is much of one, such as a hole of zeros in a damaged file
+    for letter in letters:  # This is much faster for a long run of one letter.
         text = text.replace(letter, escape(letter))
     return text
 

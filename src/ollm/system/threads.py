@@ -26,7 +26,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
             result = work()
         except Exception as error:  # noqa: BLE001 - raised for the caller
             failure = error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # The loop may be closed.
             loop.call_soon_threadsafe(settle, result, failure)
 
     threading.Thread(target=run, daemon=True, name="ollm-work").start()

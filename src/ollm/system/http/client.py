@@ -167,7 +167,7 @@ class AnswerReader:
         self.chunks: deque[bytes] = deque()
         self.head_read = self.complete = False
         self.keeps_alive = True
-        self._waiting_bytes = 0  # of a head, a trailer or the like that has not ended
+        self._waiting_bytes = 0  # Size of an unfinished head or trailer.
         self._parser = HttpResponseParser(self)
 
     @property
@@ -175,7 +175,7 @@ class AnswerReader:
         return self._parser.get_status_code()
 
     def on_message_begin(self) -> None:
-        self.keeps_alive = self.keeps_alive and not self.complete  # nobody asked for a second answer
+        self.keeps_alive = self.keeps_alive and not self.complete  # Nobody requested a second answer.
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self.head_read:

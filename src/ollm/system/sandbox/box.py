@@ -31,12 +31,12 @@ PREFIX_PARTS = (
     "conf/groovy-starter.conf ssl/certs ssl/cert.pem ssl/cacert.pem ssl/openssl.cnf conda-meta condabin "
     "Cellar opt version pyenv.d rbenv.d etc/pyenv.d etc/rbenv.d pyvenv.cfg VERSION go.env release"
 ).split()
-LIBRARY_PARTS = ("lib", "lib64", "libexec", "share", "include", "pyvenv.cfg")  # of one that only PATH names
-INNER_PREFIXES = ("versions", "envs", "plugins")  # folders of an installation that hold further ones
-MARKS = ("bin", "lib", "gems", "node_modules", "pyvenv.cfg")  # one of these makes a folder an installation
+LIBRARY_PARTS = ("lib", "lib64", "libexec", "share", "include", "pyvenv.cfg")  # Used if only PATH names it.
+INNER_PREFIXES = ("versions", "envs", "plugins")  # These folders contain nested installations.
+MARKS = ("bin", "lib", "gems", "node_modules", "pyvenv.cfg")  # A folder with one of these is an installation.
 PREFIX_DEPTH = 3
-PROGRAM_ENDINGS = ("bin", "shims", "Scripts")  # of the names of folders that hold programs
-SHARED_DEPTH = 2  # a hidden folder this near to the home may hold more than one program: `.local`, `.cargo`
+PROGRAM_ENDINGS = ("bin", "shims", "Scripts")  # Folders of programs have names with these endings.
+SHARED_DEPTH = 2  # Several programs may share a hidden folder up to this depth, such as `.local`.
 
 
 def list_covered_places(home: str, kept: Iterable[str] = ()) -> list[str]:
@@ -204,7 +204,7 @@ def _is_in_project(folder: str, home: str) -> bool:
     if os.path.isfile(f"{folder}/pyvenv.cfg"):
         return False
     parts = folder.removeprefix(home).strip("/").split("/")
-    first = 2 if home in HOMES[:1] else 1  # a home itself may be one
+    first = 2 if home in HOMES[:1] else 1  # A home itself may be a repository.
     return any(os.path.lexists(os.path.join(home, *parts[:count], ".git")) for count in range(first, len(parts) + 1))
 
 
@@ -242,7 +242,7 @@ Network = Literal["none", "loopback", "all"]
 Level = Literal["full", "bubblewrap", "landlock", "seatbelt", "none"]
 Access = Literal["empty", "read", "write"]
 LEVELS: tuple[Level, ...] = ("full", "bubblewrap", "landlock", "none")
-WHOLE_LEVELS: tuple[Level, ...] = ("full", "bubblewrap")  # with namespaces and mounts
+WHOLE_LEVELS: tuple[Level, ...] = ("full", "bubblewrap")  # These levels have namespaces and mounts.
 TEMPORARY_PLACES = ("/tmp", "/var/tmp")
 SYSTEM_SECRETS = (
     "/etc/shadow",
@@ -254,7 +254,7 @@ SYSTEM_SECRETS = (
 )
 SYSTEM_DIRECTORIES = frozenset("bin boot dev etc home lib lib64 proc root run sbin sys usr var".split())
 BUBBLEWRAP_FOLDERS = ["/usr/bin", "/usr/local/bin", "/run/wrappers/bin", "/run/current-system/sw/bin"]
-SCRATCH_PREFIX = "ollm-box-"  # name of temporary directories made for boxes
+SCRATCH_PREFIX = "ollm-box-"
 
 
 class Box(NamedTuple):

@@ -80,7 +80,7 @@ class Caller:
 
     def keep(self, descriptor: int) -> int:
         self._held.append(descriptor)
-        self._check_valid()  # it is the caller's, or was opened from what is
+        self._check_valid()  # The descriptor now certainly comes from the caller.
         return descriptor
 
     @property
@@ -93,7 +93,7 @@ class Caller:
         ours = struct.pack("@PN", ctypes.addressof(buffer), length)
         theirs = struct.pack("@PN", address, length)
         count = call("process_vm_readv", self._thread, ours, 1, theirs, 1, 0)
-        self._check_valid()  # the memory was the caller's
+        self._check_valid()  # The memory was certainly the caller's.
         return buffer.raw[:count]
 
     def read_text(self, address: int) -> str:
@@ -163,8 +163,8 @@ def to_signed(value: int) -> int:
 
 AT_SYMLINK_FOLLOW, AT_REMOVEDIR = 0x400, 0x200
 NEW = os.O_CREAT | os.O_EXCL
-TERMINAL = os.makedev(5, 0)  # /dev/tty: the caller's own, not ours
-OpenedFile = tuple[int, int]  # for the caller: its descriptor, and the flags that were asked for
+TERMINAL = os.makedev(5, 0)  # The number of /dev/tty, which must be the caller's own terminal.
+OpenedFile = tuple[int, int]  # The caller's descriptor and the flags it requested.
 # The end of a call. What may take its time is returned, to be called in a thread of its own.
 Outcome = OpenedFile | Callable[[], OpenedFile | None] | None
 # Calls that create, move or remove names, and which arguments are the folders; the name follows its folder
@@ -262,7 +262,7 @@ class FileCalls:
             except FileExistsError:
                 if only_new:
                     raise
-            with suppress(OSError):  # it is a file by now
+            with suppress(OSError):  # The link may be a file by now.
                 where = AT_FDCWD, os.path.join(place.above, os.readlink(place.name, dir_fd=place.folder))
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
@@ -274,7 +274,7 @@ class FileCalls:
             return os.dup(self._terminal), flags
         self._check(os.readlink(f"/proc/self/fd/{found}"))
         if stat.S_ISFIFO(about.st_mode) and flags & os.O_ACCMODE == os.O_WRONLY and not flags & os.O_NONBLOCK:
-            return lambda: (_open_again(found, flags), flags)  # it opens when its other end does
+            return lambda: (_open_again(found, flags), flags)  # A pipe opens when its other end does.
         return _open_again(found, flags, mode), flags
 
     def _truncate(self, found: int, length: int) -> None:
@@ -348,7 +348,7 @@ class Broker:
         self._terminal = terminal
         self._reachable = reachable
         self._on_denied = on_denied
-        with suppress(OSError):  # a newer kernel hands the processor over to us and back, which saves waiting
+        with suppress(OSError):  # A newer kernel then switches to us and back at once.
             ioctl(listener, _SET_FLAGS, _WAKE_IN_TURN)
 
     @cached_property
@@ -399,7 +399,7 @@ class Broker:
         number = 0
         if error is not None:
             number = -((error.errno or errno.EIO) if isinstance(error, OSError) else errno.EINVAL)
-        with suppress(OSError):  # the caller is gone
+        with suppress(OSError):  # The caller may be gone.
             ioctl(self._listener, _SEND, struct.pack("=QqiI", identity, 0, number, 0))
 
     def _hand_over(self, identity: int, opened: OpenedFile) -> None:
@@ -439,4 +439,4 @@ class Broker:
 
 def _get_socket_family(descriptor: int) -> int:
     with socket.socket(fileno=os.dup(descriptor)) as copy:
-        return copy.getsockopt(socket.SOL_SOCKET, 39)  # SO_DOMAIN
+        return copy.getsockopt(socket.SOL_SOCKET, 39)  # The number 39 is SO_DOMAIN.

@@ -45,7 +45,7 @@ def start_wrapped_host(box: Box) -> tuple[socket.socket, int, int]:
         env={},
         pass_fds=(arguments, writing, theirs.fileno()),
     )
-    process.returncode = 0  # collected elsewhere
+    process.returncode = 0  # The process is reaped elsewhere.
     for descriptor in (writing, arguments):
         os.close(descriptor)
     theirs.close()

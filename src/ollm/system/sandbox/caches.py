@@ -144,7 +144,7 @@ def clean_cache(cache: Path) -> int:
     size = sum(measure_cache(cache).values())
     for folder in (cache / "box", cache / "servers"):
         shutil.rmtree(folder, ignore_errors=True)
-        if folder.exists():  # a program left folders without rights
+        if folder.exists():  # A program may have left folders without rights.
             make_readable(folder)
             shutil.rmtree(folder, ignore_errors=True)
     return size

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
-_OWN_PLACES = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[3]))  # where we are installed, helpers are too
+_OWN_PLACES = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[3]))  # Helpers are installed where we are.
 _SYSTEM_PLACES = (
     *("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store"),
     *("/dev", "/proc", "/sys"),
@@ -55,11 +55,11 @@ def start_confined(start: Callable[[], T], program: str, readable: Iterable[str]
     from concurrent.futures import ThreadPoolExecutor
 
     def confine() -> T:
-        with suppress(OSError):  # a kernel that allows no more layers: it is a part of the agent all the same
+        with suppress(OSError):  # The kernel may allow no more layers; the helper is still trusted.
             _confine_thread([*_list_places(program), *readable])
         return start()
 
-    with ThreadPoolExecutor(1) as thread:  # restricts itself for good, does its work and ends
+    with ThreadPoolExecutor(1) as thread:  # The restriction lasts as long as this thread.
         return thread.submit(confine).result()
 
 
@@ -102,7 +102,7 @@ def make_git_environment() -> dict[str, str]:
     variables = {
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ALLOW_PROTOCOL": "none",  # an object that is missing is not fetched by a program a remote names
+        "GIT_ALLOW_PROTOCOL": "none",  # Git must not fetch a missing object with a remote's program.
         "GIT_CONFIG_COUNT": str(len(GIT_SETTINGS)),
     }
     for number, (name, value) in enumerate(GIT_SETTINGS.items()):

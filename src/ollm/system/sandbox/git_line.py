@@ -72,13 +72,13 @@ LINE_VARIABLES = {
 }
 FOREIGN_VARIABLES = ("GIT_", "BASH_", "LD_")
 KEPT_VARIABLES = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
-ADDING_VERBS = frozenset({"add", "update-index", "apply"})  # a nested repository that they stage is taken out at once
+ADDING_VERBS = frozenset({"add", "update-index", "apply"})  # A nested repository that they stage is removed at once.
 REMOTE_VERBS = frozenset({"fetch", "pull", "push", "remote", "submodule"})
 CHECKED_NAMES = (*SETTINGS_NAMES, "commondir", "gitdir", "info/attributes")
 PROGRAM_FOLDERS = "/usr/local/bin:/usr/bin:/bin"
 GIT_SECONDS = 60
-OLDEST_GIT = (2, 31)  # the first that takes settings from its variables
-REPLACED = b"\0"  # stands for what is no regular file
+OLDEST_GIT = (2, 31)  # The first version with settings from variables.
+REPLACED = b"\0"  # This stands for a file that is not regular.
 GITLINK_MODE = b"\x00\x00\xe0\x00"
 
 

@@ -45,7 +45,7 @@ HARMLESS_SETTINGS = frozenset(
     "versionsort.suffix".split()
 )
 # Settings that git itself writes to a repository: by init, clone, branch, remote, submodule, worktree, sparse-checkout.
-USER_FILES = ("core.excludesfile", "core.attributesfile")  # files of the home that are copied for commands
+USER_FILES = ("core.excludesfile", "core.attributesfile")  # Commands get copies of these files.
 REPOSITORY_SETTINGS = HARMLESS_SETTINGS | frozenset(
     "core.repositoryformatversion core.bare core.logallrefupdates core.sparsecheckout core.sparsecheckoutcone "
     "remote.url remote.pushurl remote.fetch remote.push remote.tagopt remote.prune remote.mirror remote.promisor "
@@ -54,7 +54,7 @@ REPOSITORY_SETTINGS = HARMLESS_SETTINGS | frozenset(
     "extensions.worktreeconfig extensions.partialclone extensions.refstorage index.sparse index.version "
     "lfs.repositoryformatversion lfs.access gc.auto".split()
 )
-LIMITED_SETTINGS = {  # harmless with these values alone
+LIMITED_SETTINGS = {  # Only these values are harmless.
     "commit.gpgsign": ("false", "no", "off", "0"),
     "tag.gpgsign": ("false", "no", "off", "0"),
     "submodule.update": ("checkout", "merge", "rebase", "none"),
@@ -176,7 +176,7 @@ def write_git_settings(file: Path, home: str, workspace: str) -> str:
     records the state of every source file."""
     import json
 
-    repository = [os.path.join(git, "config") for git in find_git_directories(workspace)]  # conditions may look at it
+    repository = [os.path.join(git, "config") for git in find_git_directories(workspace)]  # Includes depend on it.
     sources = [*list_global_files(home), *repository]
     try:
         with file.open(encoding="utf-8", errors="surrogateescape") as kept:
@@ -192,7 +192,7 @@ def write_git_settings(file: Path, home: str, workspace: str) -> str:
         settings = read_git_settings(home, directory=workspace, scope=("--global",)) or []
     named = {name: os.path.join(home, value.removeprefix("~/")) for name, value in settings if name in USER_FILES}
     if any(map(_is_writable, _follow_includes(list_global_files(home), home))):
-        named = {}  # a command may have chosen these files
+        named = {}  # A command may have chosen these files.
     named = {name: file for name, file in named.items() if not _is_writable(file)}
     states |= {source: _get_state(source) for source in named.values()}
     copies = [(name, _copy_file(source, file.with_name(f"{file.name}-{name}"))) for name, source in named.items()]

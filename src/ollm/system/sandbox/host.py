@@ -36,7 +36,7 @@ from ollm.system.sandbox.seccomp import build_box_filter
 
 # Over owners and permissions, for root only. Without FSETID (4) a file that is written loses setuid and setgid.
 FILE_CAPABILITIES = sum(1 << one for one in (0, 1, 3, 6, 7))
-BROKER_CAPABILITIES = 1 << 5 | 1 << 19  # KILL, SYS_PTRACE: to read the paths of processes that cannot be dumped
+BROKER_CAPABILITIES = 1 << 5 | 1 << 19  # KILL and SYS_PTRACE, to read paths of undumpable processes.
 CLONE_FS = 0x200
 MAX_DENIALS = 8
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -67,7 +67,7 @@ class BoxedCommand:
         """Start and report. Return the command's process id inside the namespace, or 0 if it could not be started."""
         self._started.acquire()
         try:
-            self._start_thread(self._run_broker_thread)  # it has mounts of its own
+            self._start_thread(self._run_broker_thread)  # This thread has its own mounts.
         except OSError as error:
             self._fail(error, "start")
         self._started.acquire()
@@ -89,7 +89,7 @@ class BoxedCommand:
         except OSError as error:
             self._fail(error, where)
             return
-        if self._box.kind == "reading":  # it has no sockets, so nothing is left to decide
+        if self._box.kind == "reading":  # A reading box has no sockets, so it needs no broker.
             self._run_command_thread()
             return
         terminal = os.dup(self._streams[1]) if self._terminal else -1
@@ -112,7 +112,7 @@ class BoxedCommand:
             kernel.call("unshare", kernel.CLONE_NEWNS | CLONE_FS)
             mount_for_command(self._box)
         else:
-            with suppress(PermissionError):  # some containers forbid it: no other command has this directory
+            with suppress(PermissionError):  # Some containers forbid it, and no other command shares the directory.
                 kernel.call("unshare", CLONE_FS)
 
     def _change_directory(self) -> None:
@@ -154,7 +154,7 @@ class BoxedCommand:
             if filtered is not None:
                 filtered.release()
         try:
-            kernel.call("close_range", 3, 0xFFFFFFFF, 4)  # CLOSE_RANGE_CLOEXEC: they close by themselves
+            kernel.call("close_range", 3, 0xFFFFFFFF, 4)  # The flag is CLOSE_RANGE_CLOEXEC.
             argv, environment = self._order["argv"], self._order["environment"]
             self._child = start_session(argv, environment, self._streams, terminal=self._terminal, close_others=False)
             self._started.release()
@@ -182,7 +182,7 @@ class BoxedCommand:
         box = self._box
         with suppress(PermissionError):
             kernel.call("unshare", CLONE_FS)
-            os.umask(0)  # the caller's is applied
+            os.umask(0)  # The broker applies the caller's mask.
         private = list(TEMPORARY_PLACES) if self._mounted else [box.scratch, *PLAIN_DEVICES]
         reachable = [*box.list_writable(), *filter(None, private)]
         try:
@@ -204,7 +204,7 @@ def _keep_capabilities(mask: int) -> None:
     try:
         kernel.call("capset", header, struct.pack("=IIIIII", kept, kept, 0, 0, 0, 0))
     except PermissionError:
-        kernel.call("capset", header, bytes(24))  # we never had them: then none at all
+        kernel.call("capset", header, bytes(24))  # We never had these capabilities.
 
 
 def start_host(namespaces: tuple[int, ...]) -> tuple[socket.socket, int]:
@@ -217,7 +217,7 @@ def start_host(namespaces: tuple[int, ...]) -> tuple[socket.socket, int]:
     if first == 0:
         try:
             ours.close()
-            signal.set_wakeup_fd(-1)  # the caller's
+            signal.set_wakeup_fd(-1)  # The descriptor is the parent's.
             _enter(theirs, namespaces)
         except OSError as error:
             theirs.sendall(f"failed {error.errno or 5} start\n".encode())
@@ -307,7 +307,7 @@ class BoxHost:
         length, descriptors, _, _ = socket.recv_fds(self._control, 4, 4, socket.MSG_CMSG_CLOEXEC)
         if len(length) < 4:
             return False
-        with suppress(OSError):  # who started us may be gone by now
+        with suppress(OSError):  # Our parent may be gone by now.
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         order = json.loads(receive_exactly(self._control, int.from_bytes(length, "big")))
         self._command = BoxedCommand(order, descriptors, self._network, self._say)
@@ -325,7 +325,7 @@ class BoxHost:
                 if process and process == self._child:
                     self._child = 0
                     lines.append(f"exited {os.waitstatus_to_exitcode(status)}")
-        if process:  # nothing is left
+        if process:  # The command's last process has ended.
             assert self._command is not None
             self._command.close()
             self._command = None
@@ -339,7 +339,7 @@ class BoxHost:
                 os.kill(self._child, number)
 
     def _say(self, line: str) -> None:
-        with suppress(OSError):  # who listened is gone
+        with suppress(OSError):  # The listener may be gone.
             self._control.sendall(line.encode() + b"\n")
 
 
@@ -366,7 +366,7 @@ class BoxRunner:
         """Send a command, received as `body`. `descriptors` are its directory, its three streams, and the session's
         namespaces."""
         box = Box.from_fields(command["box"])
-        if f"/{SCRATCH_PREFIX}" in box.scratch:  # made for boxes, and for nothing else
+        if f"/{SCRATCH_PREFIX}" in box.scratch:  # Only directories made for sandboxes may be deleted.
             self._scratches.add(box.scratch)
         self._keep_host(box, command["session"], tuple(descriptors[4:]))
         assert self._control is not None

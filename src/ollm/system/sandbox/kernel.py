@@ -9,13 +9,13 @@ import sys
 
 LINUX = sys.platform == "linux"
 MACHINE = os.uname().machine if LINUX else ""
-AUDIT_ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # the ELF machine's number, 64 bits, little-endian
+AUDIT_ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # ELF machine with flags for 64 bits and little-endian.
 AUDIT_ARCH = AUDIT_ARCHES.get(MACHINE, 0)
 _COLUMN = 0 if MACHINE == "x86_64" else 1
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x08000000, 0x10000000, 0x20000000, 0x40000000
-ALL_NAMESPACES = 0x7E020080  # every CLONE_NEW* flag, the time namespace's too
+ALL_NAMESPACES = 0x7E020080  # Every CLONE_NEW* flag, also the time namespace's.
 
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE, MS_RDONLY = 2, 4, 8, 0x4000, 0x40000, 1
 OPEN_TREE_CLONE, AT_RECURSIVE, AT_EMPTY_PATH, AT_SYMLINK_NOFOLLOW, AT_FDCWD = 1, 0x8000, 0x1000, 0x100, -100
@@ -189,7 +189,7 @@ def clone_tree(path: str, *, recursive: bool = True) -> int:
 def attach_tree(tree: int, path: str) -> None:
     """Attach the mounts of a descriptor at a path, and close it."""
     try:
-        call("move_mount", tree, "", AT_FDCWD, path, 0x4)  # MOVE_MOUNT_F_EMPTY_PATH
+        call("move_mount", tree, "", AT_FDCWD, path, 0x4)  # The flag is MOVE_MOUNT_F_EMPTY_PATH.
     finally:
         os.close(tree)
 
@@ -200,7 +200,7 @@ def bind(source: str, target: str, *, attributes: int = 0, writable: bool = Fals
     tree = clone_tree(source, recursive=recursive)
     if attributes:
         set_mount_attributes("", attributes, tree=tree)
-    if writable:  # the topmost mount alone
+    if writable:  # Only the topmost mount becomes writable.
         call("mount_setattr", tree, "", AT_EMPTY_PATH, struct.pack("=QQQQ", 0, MOUNT_RDONLY, 0, 0), 32)
     attach_tree(tree, target)
 

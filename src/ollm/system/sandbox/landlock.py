@@ -102,7 +102,7 @@ def _add_rule(ruleset: int, path: str, rights: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # what is not there needs no permission
+        return  # A missing place needs no permission.
     try:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
             rights &= WRITE_FILE | TRUNCATE | READ_FILE | EXECUTE

@@ -19,8 +19,8 @@ from pathlib import Path
 from ollm.system.process_tree import become_subreaper, kill_all
 from ollm.system.sandbox.box import LEVELS, Box, Level
 
-TRIAL_SECONDS, PROBE_SECONDS = 8, 30  # for one level, and for all of them
-SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETIMEDOUT)  # say nothing about the kernel
+TRIAL_SECONDS, PROBE_SECONDS = 8, 30  # The limits for one level and for all levels.
+SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETIMEDOUT)  # They do not concern the kernel.
 _PACKAGES = str(Path(__file__).parents[3])
 _PROBE = "import sys; sys.path.append(sys.argv[1]); from ollm.system.sandbox.levels import main; main()"
 

@@ -32,7 +32,7 @@ LINKS = {
     "ptmx": "pts/ptmx",
 }
 RUN = "/run"
-STASH = "/run/.box"  # covered in every command: what empty places held, and the directories that stand in for them
+STASH = "/run/.box"  # Real content and stand-ins of emptied places, covered in every command.
 EMPTY, SKELETONS, REAL = f"{STASH}/empty", f"{STASH}/skeletons", f"{STASH}/real"
 READ_ONLY = kernel.MOUNT_RDONLY | kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
@@ -52,7 +52,7 @@ def build_base(box: Box) -> list[int]:
     kernel.set_mount_attributes("/", READ_ONLY)
     _mount_scratch([place for place in TEMPORARY_PLACES if os.path.isdir(place)])
     for path in emptied:
-        make_mount_point(path, "", directory=True)  # a temporary place that starts empty has lost it
+        make_mount_point(path, "", directory=True)  # An empty temporary place has lost its mount point.
     _mount_run()
     _mount_devices(devices)
     for path in places:
@@ -86,7 +86,7 @@ def empty_place(path: str) -> None:
     try:
         is_folder = stat.S_ISDIR(os.stat(path).st_mode)
     except OSError:
-        return  # a link that leads nowhere has nothing to hide
+        return  # A dangling link has no content to hide.
     if not is_folder:
         kernel.bind("/dev/null", path)
         return
@@ -135,7 +135,7 @@ def _become_ourselves_in_new_user_namespace() -> None:
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")
         _write("/proc/self/gid_map", f"{group} {group} 1")
-    with suppress(OSError):  # no namespaces inside ours, by `clone3` either, whose arguments no filter sees
+    with suppress(OSError):  # Filters cannot see the flags of clone3, which could nest namespaces.
         _write("/proc/sys/user/max_user_namespaces", "0")
 
 
@@ -201,7 +201,7 @@ def _mount_scratch(places: list[str]) -> None:
 def _mount_run() -> None:
     """Mount an empty /run, where daemons have their sockets, with only the parts needed to find programs and resolve
     names. (The in-memory layers of the scratch places stay under it, out of reach.)"""
-    kernel.call("umount2", RUN, 2)  # detached: the layers in memory go on without a name
+    kernel.call("umount2", RUN, 2)  # The layers in memory still work when detached.
     kept = [os.path.join(RUN, name) for name in RUN_KEPT]
     links = {path: os.readlink(path) for path in kept if os.path.islink(path)}
     trees = {path: kernel.clone_tree(path) for path in kept if os.path.isdir(path) and path not in links}
@@ -319,7 +319,7 @@ def _open_whole(box: Box, path: str) -> None:
         make_mount_point(path, max(emptied, key=len) if emptied else "", directory=os.path.isdir(source))
         try:
             kernel.bind(source, path, writable=True, recursive=False)
-        except OSError:  # another mount in it cannot be left out
+        except OSError:  # Another mount inside cannot be left out.
             kernel.bind(source, path, writable=True)
 
 
@@ -342,7 +342,7 @@ def _hide(box: Box, path: str, places: Places) -> None:
         if real not in ("/dev/null", box.workspace) and not stat.S_ISCHR(os.stat(real).st_mode):
             kernel.bind(EMPTY if os.path.isdir(real) else "/dev/null", real)
     except FileNotFoundError:
-        return  # removed in the meantime
+        return  # The file was removed in the meantime.
 
 
 def _replace_temporary_places(box: Box) -> None:

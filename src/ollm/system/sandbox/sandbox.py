@@ -41,9 +41,9 @@ from ollm.system.sandbox.repositories import NoRepository, Repository, find_repo
 T = TypeVar("T")
 Mode = Literal["auto", "require", "off"]
 BOOT_ID, SECURITY_LABEL = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/attr/current")
-STATUS, FILTERS = Path("/proc/self/status"), ("NoNewPrivs:", "Seccomp")  # what another program put over us
+STATUS, FILTERS = Path("/proc/self/status"), ("NoNewPrivs:", "Seccomp")  # They show outer restrictions.
 UNSHARE, PROBE_SECONDS = "/usr/bin/unshare", 5
-FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)  # by which files are dated
+FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)  # The system dates files by this clock.
 LAUNCHERS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "launchers")
 
 
@@ -99,7 +99,7 @@ class Sandbox:
         self._prepare = prepare
         self._report = report
         self._reported = False
-        self._lacking = ""  # why a better level could not be tried
+        self._lacking = ""  # The reason why a better level could not be tried.
 
     @cached_property
     def level(self) -> Level:
@@ -188,7 +188,7 @@ class Sandbox:
     def visible(self) -> tuple[str, ...]:
         """Paths in the homes, besides the workspace, that every command can read."""
         git = self.git_settings.parent
-        git.mkdir(mode=0o700, parents=True, exist_ok=True)  # written before the first command starts
+        git.mkdir(mode=0o700, parents=True, exist_ok=True)  # The settings are written here before the first command.
         ignore = [os.path.join(self._home, ".config/git", name) for name in ("ignore", "attributes")]
         found = list_visible_places(self._home, ":".join(self._list_foreign_programs()), self._changeable)
         wanted = (*found, *self._readable, LAUNCHERS, str(git), *ignore, *self._list_outer_places())
@@ -399,7 +399,7 @@ class Sandbox:
         if programs and not unasked:
             installs = make_install_environment(caches, self.git_settings.with_name(f"npmrc-{self._key}"))
             added |= {**installs, "PATH": f"{programs}:{installs['PATH']}"}
-        added["GIT_OPTIONAL_LOCKS"] = "0"  # so that `git status` is quiet about a read-only repository
+        added["GIT_OPTIONAL_LOCKS"] = "0"  # Git then does not complain about a read-only repository.
         return {**added, **make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else added
 
     def close(self) -> None:
@@ -409,7 +409,7 @@ class Sandbox:
         if (caches := self.find_caches()).is_dir():
             from ollm.system.sandbox.caches import limit_once_a_day
 
-            os.utime(caches)  # the unused longest go first
+            os.utime(caches)  # The least recently used caches are deleted first.
             limit_once_a_day(self._cache)
         if scratch := self.__dict__.pop("_scratch", ""):
             import shutil

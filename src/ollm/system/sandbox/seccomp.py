@@ -16,7 +16,7 @@ ALLOW, NOTIFY = 0x7FFF0000, 0x7FC00000
 NEW_LISTENER, WAIT_KILLABLE = 8, 32
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 SOCK_DGRAM, SOCK_RAW = 2, 3
-TERMINAL_INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+TERMINAL_INJECTIONS = (0x5412, 0x541C)  # The numbers of TIOCSTI and TIOCLINUX.
 # SETFLAGS in both widths, SETVERSION, FSSETXATTR, ENABLE_VERITY, SET_ENCRYPTION_POLICY: a file open to read is enough
 FILE_FLAG_CHANGES = (0x40086602, 0x40046602, 0x40087602, 0x401C5820, 0x40806685, 0x800C6613)
 # what changes another process of the user without a signal, and which argument is the process; 0 is the caller itself
@@ -34,19 +34,19 @@ FORBIDDEN = (
     "quotactl_fd open_by_handle_at syslog iopl ioperm vhangup settimeofday clock_settime adjtimex clock_adjtime "
     "sethostname setdomainname fanotify_init"
 ).split()
-SHARED_MEMORY = ("shmget", "semget", "msgget", "mq_open")  # has names outside where there is no IPC namespace
+SHARED_MEMORY = ("shmget", "semget", "msgget", "mq_open")  # Without an IPC namespace its names are visible outside.
 NAMING = (
     "creat mkdir mkdirat mknod mknodat rename renameat renameat2 link linkat symlink symlinkat unlink unlinkat "
     "rmdir truncate"
 ).split()
 CHANGING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-MODES = {"chmod": 1, "fchmodat": 2, "fchmodat2": 2, "fchmod": 1}  # and which argument is the mode
-MODES_OF_NEW = {"creat": 1, "mknod": 1, "mknodat": 2}  # the kernel itself makes no folder setuid or setgid
-OPENING = {"open": 1, "openat": 2}  # and which argument holds the flags; the mode follows
+MODES = {"chmod": 1, "fchmodat": 2, "fchmodat2": 2, "fchmod": 1}  # The value is the index of the mode argument.
+MODES_OF_NEW = {"creat": 1, "mknod": 1, "mknodat": 2}  # The kernel makes no setuid or setgid folder.
+OPENING = {"open": 1, "openat": 2}  # The value is the index of the flags; the mode follows.
 CREATING_FLAGS = os.O_CREAT | getattr(os, "O_TMPFILE", 0) & ~os.O_DIRECTORY
-FOREIGN_RIGHTS = 0o6000  # setuid and setgid: whoever runs such a file has the rights of its owner or group
+FOREIGN_RIGHTS = 0o6000  # A setuid or setgid file runs with its owner's or group's rights.
 OLD_TIMES = ("utime", "utimes", "futimesat")
-OWNERS = {"chown": 1, "lchown": 1, "fchown": 1, "fchownat": 2}  # and which argument is the user
+OWNERS = {"chown": 1, "lchown": 1, "fchown": 1, "fchownat": 2}  # The value is the index of the user argument.
 ATTRIBUTES = (
     "setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat file_setattr"
 ).split()
@@ -73,7 +73,7 @@ class ArgumentTest(NamedTuple):
 
     def assemble(self, rest: int) -> list[Instruction]:
         """Go on after these instructions if the condition is met, else skip the `rest` that follows."""
-        ahead = range(len(self.values) - 1, -1, -1)  # tests after each one
+        ahead = range(len(self.values) - 1, -1, -1)  # The number of tests after each one.
         tests = [
             (self.operation, count + rest, 0, value)
             if self.negated
@@ -114,7 +114,7 @@ class CallFilter:
         for condition in reversed(conditions):
             body = [*condition.assemble(len(body)), *body]
         if conditions:
-            body.append((_LOAD, 0, 0, _NUMBER))  # for the rules after it
+            body.append((_LOAD, 0, 0, _NUMBER))  # The next rules need the call number.
         for number in map(get_call_number, names):
             self._program += [(_EQUAL, 0, len(body), number), *body] if number >= 0 else []
 
@@ -143,7 +143,7 @@ def _forbid_changes_of_system(calls: CallFilter, *, alone: bool) -> None:
     calls.add_rule(["clone"], refused, has_any_bit(0, ALL_NAMESPACES & ~0x80))
     calls.add_rule(["ioctl"], refused, is_one_of(1, *TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES))
     if alone:
-        calls.add_rule(["clone3"], fail_with(errno.ENOSYS))  # its flags are in memory; C libraries fall back to clone
+        calls.add_rule(["clone3"], fail_with(errno.ENOSYS))  # Its flags are in memory; C libraries then use clone.
         calls.add_rule(SHARED_MEMORY, refused)
         for name, argument in OTHER_PROCESSES.items():
             calls.add_rule([name], refused, is_none_of(argument, 0))
@@ -158,14 +158,14 @@ def build_box_filter(
     named shared memory and changes of owners and attributes are also forbidden, since no mount or Landlock rule covers
     them. With `protects_files`, all calls that change files go to the broker."""
     calls, refused = CallFilter(), fail_with(errno.EPERM)
-    decided = NOTIFY if unix_sockets else refused  # a box that only reads has no broker
-    for name, flags in OPENING.items():  # decided completely and first: it costs a few steps per file
-        if protects_files:  # the broker opens the file, without such modes
+    decided = NOTIFY if unix_sockets else refused  # A box that only reads has no broker.
+    for name, flags in OPENING.items():  # Opening is decided first, so it costs only a few steps.
+        if protects_files:  # The broker opens the file without such modes.
             calls.add_rule([name], NOTIFY, has_any_bit(flags, CHANGING_FLAGS))
         else:
             calls.add_rule([name], refused, has_any_bit(flags, CREATING_FLAGS), has_any_bit(flags + 1, FOREIGN_RIGHTS))
         calls.add_rule([name], ALLOW)
-    calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags and mode are in memory
+    calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # The filter cannot see its flags and mode in memory.
     for name, argument in MODES_OF_NEW.items():
         calls.add_rule([name], refused, has_any_bit(argument, FOREIGN_RIGHTS))
     _forbid_changes_of_system(calls, alone=not namespaces)
@@ -178,7 +178,7 @@ def build_box_filter(
         for name, user in OWNERS.items():
             calls.add_rule([name], refused, is_none_of(user, os.geteuid(), UNCHANGED))
             calls.add_rule([name], refused, is_none_of(user + 1, os.getegid(), UNCHANGED))
-            calls.add_rule([name], fail_with(0))  # ours already; programs that copy files with their metadata need it
+            calls.add_rule([name], fail_with(0))  # Copying programs need it for files of ours.
         calls.add_rule(OLD_TIMES, fail_with(errno.ENOSYS))
         calls.add_rule(["utimensat", *MODES], decided)
     if protects_files:
@@ -195,7 +195,7 @@ def _limit_sockets(calls: CallFilter, *, network: bool, unix_sockets: bool) -> N
     calls.add_rule(["socket", "socketpair"], refused, *datagrams)
     families = [*([AF_INET, AF_INET6] if network else []), *([AF_UNIX] if unix_sockets else [])]
     if network:
-        calls.add_rule(["socket"], ALLOW, is_one_of(0, AF_NETLINK), is_one_of(2, 0))  # routes
+        calls.add_rule(["socket"], ALLOW, is_one_of(0, AF_NETLINK), is_one_of(2, 0))  # Programs read routes with it.
     if unix_sockets:
         calls.add_rule(["connect"], NOTIFY)
     calls.add_rule(["socket"], refused, is_none_of(0, *families))
@@ -212,7 +212,7 @@ def build_helper_filter() -> CallFilter:
         not_writing = is_none_of(flags, os.O_WRONLY, os.O_RDWR, mask=os.O_ACCMODE)
         calls.add_rule([name], refused, has_any_bit(flags, os.O_TRUNC), not_writing)
         calls.add_rule([name], ALLOW)
-    calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags are in memory
+    calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # The filter cannot see its flags in memory.
     _forbid_changes_of_system(calls, alone=True)
     calls.add_rule([*OWNERS, *ATTRIBUTES, *NAMING, *MODES, *OLD_TIMES, "utimensat"], refused)
     calls.add_rule(["socket", "socketpair", "connect"], fail_with(errno.EACCES))
