@@ -70,7 +70,7 @@ class ScreenPrinter:
                 self._write_above()
             self._app.invalidate()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(FRAME_SECONDS):  # wait_for of Python 3.11 may lose a cancellation.
+                async with asyncio.timeout(FRAME_SECONDS):  # In Python 3.11 `wait_for` may lose a cancellation.
                     await self._hurry.wait()
 
     @property
