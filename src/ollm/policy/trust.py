@@ -20,10 +20,10 @@ from ollm.domain.struct import Data
 from ollm.system.atomic import read_small_file, write_private_file
 from ollm.system.path_names import SCRIPT_ENDINGS
 
-INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", ".ollm/instructions.md", "CLAUDE.md", "GEMINI.md")  # the first counts
+INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", ".ollm/instructions.md", "CLAUDE.md", "GEMINI.md")  # The first counts.
 _CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".mcp.json")
 _DIRECTORIES = (".ollm/commands", ".ollm/skills", ".ollm/agents", ".ollm/hooks", ".ollm/extensions")
-_MAX_FILES = 2_000  # that are read; more are known by when they were changed
+_MAX_FILES = 2_000  # Further files are known by their sizes and change times.
 _BLOCK_BYTES = 1 << 20
 _MAX_NAMED_FILES = 200
 _FILE_WORD = r"[\w.~@+/-]+"
@@ -266,7 +266,7 @@ def _hash_file(path: Path) -> str:
                     if not (block := stream.read(_BLOCK_BYTES)):
                         break
                     digest.update(block)
-                else:  # a hole of 50 GB, or a file of the system without end: known by its size and when it changed
+                else:  # A hole of 50 GB or an endless system file is known by its size and time.
                     digest.update(f"\0larger: {found.st_size} {found.st_mtime_ns}".encode())
     except OSError as error:
         digest.update(f"unreadable: {error.errno}".encode())

@@ -10,7 +10,7 @@ from pathlib import Path
 from ollm.domain.struct import Data
 from ollm.policy.shell.words import ShellWord
 
-Directories = tuple[Path, ...] | None  # where a command may be run; None when that is not known
+Directories = tuple[Path, ...] | None  # A command may run in any of these; None if unknown.
 
 
 class Assignment(Data, frozen=True):

@@ -27,9 +27,9 @@ class OptionGrammar(Data, frozen=True):
     flags: str | None = None
     joined: str = ""
     optional: tuple[str, ...] = ()
-    numeric: bool = False  # only a number is taken as a value out of the next word
-    stops: bool = False  # options end at the first operand
-    single_dash: bool = False  # `-name` is one option, not a cluster
+    numeric: bool = False  # Only a number counts as a value in the next word.
+    stops: bool = False  # Options end at the first operand.
+    single_dash: bool = False  # In this style `-name` is one option, not a cluster.
 
 
 class ShellOption(Data, frozen=True):

@@ -109,7 +109,7 @@ def explain_bash_refusal(text: str) -> str:
             cwd="/",
         )
     except (OSError, ValueError, subprocess.SubprocessError):
-        return ""  # there is no bash to run it either
+        return ""  # Without bash the line cannot run either.
     return "" if done.returncode == 0 and not done.stderr else "bash cannot read it"
 
 

@@ -36,8 +36,8 @@ class Objections(Data, frozen=True):
 
     remarks: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()
-    opens: tuple[str, ...] = ()  # the paths that `locks` are about, resolved: what a person's yes opens
-    notes: tuple[str, ...] = ()  # no reasons to ask, but named in a question
+    opens: tuple[str, ...] = ()  # Resolved paths of `locks`, which a person's yes opens.
+    notes: tuple[str, ...] = ()  # They are shown with a question but are no reason to ask.
 
     def __add__(self, other: Objections) -> Objections:
         remarks, locks = self.remarks + other.remarks, self.locks + other.locks

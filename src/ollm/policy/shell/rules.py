@@ -205,7 +205,7 @@ def _match_words(words: list[str], view: CommandView, *, exact: bool) -> RuleMat
         if len([word for word in operands if word.static]) > len(plain) - 1:
             return "no"
         if len(operands) > len(plain) - 1:
-            return "maybe"  # a word that is not known may turn out to be an option, or nothing
+            return "maybe"  # An unknown word may be an option at run time, or nothing.
     if _has_flags(options, plain, view.words):
         return named
     return "maybe" if view.open else "no"

@@ -116,7 +116,7 @@ class JudgedLine(Data, frozen=True):
     verdict: Verdict
     reads: bool
     exact: bool = False
-    outside: str = ""  # why it works only outside a sandbox
+    outside: str = ""  # The reason why it works only outside a sandbox.
 
 
 class JudgedPart(Data, frozen=True):
@@ -229,7 +229,7 @@ class ShellJudge:
     def _only_reads(self, part: CommandPart) -> bool:
         if part.guess or part.transparent:
             return True
-        clean = not (part.remarks or part.runs)  # what only the kernel can prevent is weighed before
+        clean = not (part.remarks or part.runs)  # Possible effects in `unknown` do not count here.
         return clean and (part.reads or not part.words)
 
     def _find_denied_write(self, target: str) -> Rule | None:

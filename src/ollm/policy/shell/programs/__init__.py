@@ -15,14 +15,14 @@ from ollm.policy.shell.programs.record import Granting, Launching, Program, Read
 
 Part = TypeVar("Part", bound=msgspec.Struct)
 UNKNOWN_PROGRAM = Program()
-_PARTS: dict[str, tuple[msgspec.Struct, str]] = {  # with the field of the first word that is not a flag
+_PARTS: dict[str, tuple[msgspec.Struct, str]] = {  # The second item is the field of a word that is not a flag.
     "reads": (Reading(), ""),
     "writes": (Writing(), "shape"),
     "wraps": (Wrapping(), ""),
     "launches": (Launching(), ""),
     "grants": (Granting(), "depth"),
 }
-_FUNCTIONS: dict[str, Any] = {**vars(inner_commands), **vars(expressions)}  # which the table names
+_FUNCTIONS: dict[str, Any] = {**vars(inner_commands), **vars(expressions)}  # The table names these functions.
 
 
 @cache

@@ -152,7 +152,7 @@ def find_printf_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
     form = words[place]
     unknown = not form.static or form.glob
     if unknown and len(words) == place + 1 and not form.several and not form.glob:
-        return []  # without a second word there is no variable to set
+        return []  # Without a second word there is no variable to set.
     if unknown or re.search(_COUNT_FORMAT, form.text):
         return [(place, "printf may set a variable")]
     return []

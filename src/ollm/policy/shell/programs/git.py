@@ -310,7 +310,7 @@ _SIGNS_COMMITS = frozenset({"commit", "merge", "rebase", "cherry-pick", "revert"
 _ASKS_REMOTES = frozenset({"push", "fetch", "pull", "clone", "ls-remote", "remote update", "submodule update"})
 _SIGN = {"tag": r"-[af]*[su].*|--sign|--local-user(=.*)?"}
 _SIGN_COMMIT = r"-[aenpqsv]*S.*|--gpg-sign(=.*)?"
-_SSH = compile_late(r"(git\+)?ssh://|[^/:\s]+:(?!:|//)")  # `host:path` as well
+_SSH = compile_late(r"(git\+)?ssh://|[^/:\s]+:(?!:|//)")  # A `host:path` matches as well.
 _LOGIN = compile_late(r"https?://")
 
 

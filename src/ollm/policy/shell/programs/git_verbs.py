@@ -58,7 +58,7 @@ def read_git_verb(words: Sequence[ShellWord]) -> GitVerb | None:
             if option == "-C":
                 folder = value.text if value.text.startswith("/") or not folder else f"{folder}/{value.text}"
             elif not value.text.startswith("protocol.") and not is_harmless_setting(*_split_setting(value.text)):
-                return None  # which protocols git lines may use, GIT_ALLOW_PROTOCOL decides
+                return None  # Settings of `protocol.` pass, because GIT_ALLOW_PROTOCOL decides.
             index += 2
         elif option in GLOBAL_FLAGS:
             index += 1

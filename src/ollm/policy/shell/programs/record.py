@@ -14,8 +14,8 @@ from ollm.policy.shell.options import OptionGrammar, scan_options
 from ollm.policy.shell.paths import PathJudge
 from ollm.policy.shell.words import ShellWord, drop_prefix
 
-MAX_WORDS = 6000  # more words do not fit into a line that is read at all
-WordDangers = list[tuple[int, str]]  # places of words, each with why it asks
+MAX_WORDS = 6000  # A line with more words is too long to be read.
+WordDangers = list[tuple[int, str]]  # Places of words, each with the reason to ask.
 
 
 class InnerCommand(Data, frozen=True):
