@@ -19,25 +19,25 @@ class Home:
         self.trust = root / "trust.json"
         self.input_history = root / "input-history"
         self.sessions = root / "sessions"
-        self.legacy_sessions = root / "session-data"  # of an earlier version; its sessions are moved
+        self.legacy_sessions = root / "session-data"  # An earlier version wrote sessions here; they are moved.
         self.snapshots = root / "context-snapshots"
         self.index = root / "index.db"
-        self.archive_state = root / "archive.db"  # of the team archive; absent if none was ever set
+        self.archive_state = root / "archive.db"  # The team archive's state; absent if no archive was ever set.
         self.global_db = root / "global.db"
         self.models = root / "models"
-        self.model_facts = root / "model-facts.json"  # learned; may be deleted at any time
-        self.mcp_logins = root / "mcp-logins.json"  # tokens of MCP servers
+        self.model_facts = root / "model-facts.json"  # This file may be deleted at any time.
+        self.mcp_logins = root / "mcp-logins.json"  # Tokens of MCP servers.
         self.trash = root / "trash"
         self.undo = root / "undo"
-        self.taken = root / "taken"  # files that earlier versions moved aside, by session
-        self.checkpoints = root / "checkpoints"  # saved files, one folder a workspace
-        self.slots = root / "slots"  # records of what the model server saved of a session, one folder a session
+        self.taken = root / "taken"  # Files that earlier versions moved aside, by session.
+        self.checkpoints = root / "checkpoints"  # Saved files, in one folder for each workspace.
+        self.slots = root / "slots"  # Records of the model server's saved state, in one folder for each session.
         self.log = root / "logs" / "ollm.log"
-        self.exports = root / "exports"  # where sessions were exported to, one path a line as JSON
+        self.exports = root / "exports"  # Paths of exported files, one JSON line each.
         self.run = root / "run"
         self.extensions = root / "extensions"
         self.skills = root / "skills"
-        self.cache = root / "cache"  # may be deleted at any time
+        self.cache = root / "cache"  # This folder may be deleted at any time.
         self.workspaces = root / "workspaces"
 
     def resolve_path(self, text: str) -> Path:

@@ -10,9 +10,9 @@ import msgspec
 from ollm.config.settings import ProviderSettings, ServerType, Settings
 from ollm.config.yaml_tree import YamlEntry
 
-SUBSTITUTES = {"summary": "small", "tasks": "small"}  # the role to use if one is not set
+SUBSTITUTES = {"summary": "small", "tasks": "small"}  # The second role replaces the first if it is not set.
 SERVER_KEYS = ("type", "extension", "baseUrl")
-OLD_NAMES = {"embeddingModel": "model"}  # of `search`, which became `roles.embedding`
+OLD_NAMES = {"embeddingModel": "model"}  # The settings of `search` became `roles.embedding`.
 
 
 def parse_role(value: str | Mapping[str, Any]) -> dict[str, Any]:
