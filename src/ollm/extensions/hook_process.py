@@ -56,7 +56,7 @@ class HookRunner:
 
     async def run(self, hook: Hook, document: Mapping[str, Any]) -> HookReply:
         try:
-            async with asyncio.timeout(hook.timeout):  # `wait_for` of Python 3.11 may lose a cancel.
+            async with asyncio.timeout(hook.timeout):  # In Python 3.11 `wait_for` may lose a cancellation.
                 code, out, errors = await self._run(hook, msgspec.json.encode(document))
         except TimeoutError:
             return HookReply(failure=f"it timed out after {hook.timeout:g} s")

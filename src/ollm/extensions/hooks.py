@@ -63,7 +63,7 @@ class Hooks:
     async def after_tool(self, record: ToolCallRecord) -> str:
         """Return the hooks' text about the call, for the model."""
         hooks = self._select_hooks("after-tool", record.name)
-        wanted = [hook for hook in hooks if record.status == "ok" or not hook.claude]  # PostToolUse: what was done
+        wanted = [hook for hook in hooks if record.status == "ok" or not hook.claude]  # PostToolUse runs on success.
         replies = await self._run_all(wanted, {"call": msgspec.to_builtins(record)})
         return "\n".join(text for _, reply in replies if (text := self._get_words(reply)))
 

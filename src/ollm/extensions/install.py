@@ -15,7 +15,7 @@ from ollm.extensions.loader import MANIFEST_FILE, Manifest, read_manifest
 from ollm.extensions.mcp.settings import read_servers
 from ollm.system.atomic import make_private_directory, read_json
 
-SOURCE_FILE = ".git-source.json"  # in the folder of an extension from git
+SOURCE_FILE = ".git-source.json"  # The folder of an extension from git holds it.
 IGNORED_PATTERNS = shutil.ignore_patterns(".git", "__pycache__", "*.pyc", ".venv", SOURCE_FILE)
 
 

@@ -15,7 +15,7 @@ from ollm.domain.struct import Data, convert_or_describe
 from ollm.system.atomic import read_small_file
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,31}")
-URL_KEYS = ("url", "httpUrl", "serverUrl")  # as other clients name it
+URL_KEYS = ("url", "httpUrl", "serverUrl")  # Other clients use the other names.
 SSE = "sse"
 TYPES = ("stdio", "http", "streamable-http", "streamableHttp", SSE)
 SANDBOX_OFF = (False, "off")
@@ -105,7 +105,7 @@ def read_server(name: str, entry: Any) -> McpServer | str:
     given = {key: _make_texts(value) for key, value in given.items() if value is not None}
     own = {
         "name": name,
-        "transport": SSE if given.get("type") == SSE else "",  # older clients write `http` for both transports
+        "transport": SSE if given.get("type") == SSE else "",  # Older clients write `http` for both transports.
         "disabled": given.get("disabled") is True or given.get("enabled") is False,
         "boxed": given.get("sandbox") not in SANDBOX_OFF,
     }
