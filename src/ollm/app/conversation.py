@@ -128,7 +128,7 @@ class ConversationScope:
     async def choose_model(self, resumed: LoadedSession | None) -> Model:
         """Choose the model. A resumed session keeps its model if available and no other is configured."""
         if self.task and (self.task.agent is None or self.task.agent.model in ("", self.task.model.name)):
-            return self.task.model  # its parent closes the server
+            return self.task.model  # Its parent closes the server.
         model: Model | None = None
         same = resumed and resumed.session.model == (self.process.settings.provider.model or resumed.session.model)
         held = resumed.session.metadata.context_window if resumed and same else None
@@ -152,18 +152,18 @@ class ConversationScope:
     def create_observers(self, parts: ConversationParts, resumed_at: int) -> list[TurnObserver]:
         """Create the observers of turns, in calling order. `resumed_at` is the number of the newest message."""
         if self.task:
-            return []  # its parent's turn is the one that is told of
+            return []  # Only the parent's turn is reported.
         observers: list[TurnObserver] = [
             self.toolbox.checkpoint_observer,
             WorkspaceMemory(
-                Lazy(lambda: self.scope.context.database),  # which looks whether the folder was moved
+                Lazy(lambda: self.scope.context.database),  # Opening it checks whether the folder was moved.
                 self.process.settings.resume,
                 parts,
                 resumed_at=resumed_at,
                 at_end=self.options.one_shot,
             ),
         ]
-        if not (self.options.one_shot and parts.state.model.facts.server_mark is not None):  # a later chat looks again
+        if not (self.options.one_shot and parts.state.model.facts.server_mark is not None):  # A later chat looks again.
             observers.append(TemplateObserver(parts.state, lambda: update_tools(parts)))
         observers.append(
             ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.model_facts.update)
@@ -411,7 +411,7 @@ async def open_conversation(
         scope.toolbox.editor = editor
         conversation = await scope.open()
         try:
-            conversation.parts.stream.unheard.clear()  # its notices tell what happened so far
+            conversation.parts.stream.unheard.clear()  # The conversation's notices already report these.
             yield conversation
         finally:
             session_id = conversation.session_id

@@ -41,7 +41,7 @@ def read_configured_servers(
         return msgspec.structs.replace(
             server,
             boxed=server.boxed or not mine,
-            own=mine or server.name not in settled,  # what an editor brings is approved word by word
+            own=mine or server.name not in settled,  # An editor's server is approved word by word.
             command=expand_variables(server.command, variables),
             args=tuple(expand_variables(argument, variables) for argument in server.args),
             env={name: expand_variables(value, variables) for name, value in server.env.items()},

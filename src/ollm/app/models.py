@@ -81,7 +81,7 @@ async def change_loaded(process: ProcessScope, name: str, *, load: bool) -> tupl
     return name_models(names)[names.index(found.name)], provider.base_url
 
 
-MAX_PROBE_WINDOW_TOKENS = 8192  # the tools are tried in the words of a window of this size at most
+MAX_PROBE_WINDOW_TOKENS = 8192  # The tools are tried in the form for a window of this size at most.
 
 
 async def find_facts(process: ProcessScope, name: str) -> ModelFacts:
@@ -134,7 +134,7 @@ async def import_card(process: ProcessScope, card: SharedCard, name: str | None)
             action=f"To measure it again: `ollm models probe {name_model(model.name)}`.",
         )
     theirs = convert_facts({**card.facts, "key": known.key})
-    tested = known.server is not None and not known.imported  # by `ollm doctor --model`
+    tested = known.server is not None and not known.imported  # Measured by `ollm doctor --model`.
     fields = (*MODEL_FIELDS, *(TEMPLATE_FIELDS if theirs.server == kind and not tested else ()))
     changes = {field: getattr(theirs, field) for field in fields}
     stamp = format_stamp(process.clock())

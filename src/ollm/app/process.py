@@ -263,7 +263,7 @@ class ProcessScope(SettingsScope):
         from ollm.store.workspace_db import WorkspaceDatabase
         from ollm.store.workspace_place import find_databases, find_main_workspace
 
-        gone = workspace and not Path(workspace).is_dir()  # perhaps a worktree: any other may keep its record
+        gone = workspace and not Path(workspace).is_dir()  # For a lost worktree, any workspace may hold the record.
         places = [row["workspace"] for row in self.session_index.list_sessions()] if gone else [workspace]
         held_in = [find_main_workspace(Path(one), self.settings.worktree.dir) for one in places if one]
         yield from map(WorkspaceDatabase, find_databases((*held_in, Path()), self.home))

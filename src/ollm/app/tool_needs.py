@@ -131,7 +131,7 @@ class ToolNeeds:
         """Host that starts and ends every process of this conversation."""
         from ollm.system.processes import ProcessHost
 
-        _ = self.sandbox  # is closed after the host: its last look comes when no process is left
+        _ = self.sandbox  # The sandbox closes after the host, when no process is left.
         host = ProcessHost()
         self.stack.push_async_callback(host.close)
         return host

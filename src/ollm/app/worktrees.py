@@ -48,7 +48,7 @@ class WorktreeManager:
         worktree, ready = await asyncio.to_thread(self.worktrees.create, name, trusted)
         if not ready:
             self._tell(f"Preparing worktree {name} in {worktree.path}.")
-            with ExitStack() as stack:  # another process may be at it
+            with ExitStack() as stack:  # Another process may be preparing it.
                 await asyncio.to_thread(stack.enter_context, lock_directory(worktree.path))
                 if not (await asyncio.to_thread(self.worktrees.create, name, trusted))[1]:
                     await self._prepare(self.worktrees.main_workspace, worktree)
@@ -62,13 +62,13 @@ class WorktreeManager:
         )
         try:
             made = await asyncio.shield(making)
-        except asyncio.CancelledError:  # git goes on in its thread: what it made is removed first
+        except asyncio.CancelledError:  # Git goes on in its thread, so its copy is removed first.
             await asyncio.to_thread(self._remove_copy, await making)
             raise
         try:
             folder = self.worktrees.locate(made)
             await self._prepare(self._workspace, made)
-            if self._process.settings.worktree.setup:  # what it made is no change
+            if self._process.settings.worktree.setup:  # Changes of the setup do not count as the task's changes.
                 made = replace(made, base=await asyncio.to_thread(self.worktrees.commit_changes, made, "Setup"))
             yield made, folder
         finally:
@@ -96,7 +96,7 @@ class WorktreeManager:
         state = book.get_state(folder)
         steering = any(find_steering_name(name) for name in state.added)
         if trusted and state.added and not (state.changed or state.removed or steering):
-            book.trust(folder)  # the trusted settings name files that the setup makes
+            book.trust(folder)  # The trusted settings name files that the setup makes.
         if succeeded:
             await asyncio.to_thread(self.worktrees.mark_ready, worktree)
 
@@ -154,7 +154,7 @@ def find_session_folder(process: ProcessScope, workspace: Path, prefix: str) -> 
         files = process.session_files
         folder = files.describe_session(files.places.find(prefix)).metadata.workspace
     except OllmError:
-        return workspace  # opening the session reports it
+        return workspace  # Opening the session reports the error.
     return workspace if folder == str(workspace) else WorkspaceScope(process, workspace).locate_session(folder)
 
 
@@ -169,7 +169,7 @@ class TaskCopies:
 
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
-        self._running: list[asyncio.Event] = []  # ends of the tasks that write, in the order of their calls
+        self._running: list[asyncio.Event] = []  # Ends of writing tasks, in the order of their calls.
         self._git = asyncio.Lock()
         self._alone = asyncio.Lock()
 
