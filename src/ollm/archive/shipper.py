@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ollm.archive.team_archive import TeamArchive
 
 log = logging.getLogger("ollm.archive")
-LOOK_SECONDS = 1.0  # Time between two checks of this machine's sessions.
+LOOK_SECONDS = 1.0
 LINGER_SECONDS = 5.0  # The shipper stays this long without work.
 GIVE_UP_SECONDS = 600.0  # The next turn starts another shipper.
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 60.0

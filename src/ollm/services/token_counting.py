@@ -30,7 +30,7 @@ SCHEMA_SHARE = 0.835  # Words common to all schemas are single tokens.
 IMAGE_UNITS = 800.0
 MAX_CACHED_TEXTS = 8192
 MIN_FACTOR, MAX_FACTOR = 0.4, 4.0
-STEADY_SAMPLES = 8  # Later samples move the factor by at most an eighth.
+STEADY_SAMPLES = 8  # Later samples weigh at most one part in this many.
 
 _WORD = compile_late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _BLANKS = compile_late(r" [ \t]+|\t[ \t]+|\n[\n \t]*")

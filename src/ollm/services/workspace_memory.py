@@ -21,7 +21,7 @@ from ollm.domain.text import cut_middle, format_names, shorten_line
 from ollm.domain.tools import ToolCallRecord
 
 INTERRUPTED_TEXT = "[interrupted: this call has no result]"
-MESSAGE_OVERHEAD_CHARS = 64  # Keys and quotes of one message in JSON.
+MESSAGE_OVERHEAD_CHARS = 64
 MAX_COMMAND_CHARS = 300
 MAX_TEXT_CHARS = 2_000
 MAX_REQUEST_CHARS = 300

@@ -39,7 +39,7 @@ from ollm.system.path_names import find_git_directories, find_steering_name, is_
 MAX_NAMED_FILES = 10
 DIFF = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--find-renames")  # No setting of `git diff` applies.
 UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
-CREATED = "refs/ollm/created"  # Refs to the branches that we made.
+CREATED = "refs/ollm/created"
 DROPPED = "refs/ollm/dropped"  # Dropped work stays reachable here.
 Ending = Literal["merge", "drop"]
 _COPY = re.compile(r"\.copy-(\d+)-\w+")

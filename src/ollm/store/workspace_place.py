@@ -13,7 +13,7 @@ from ollm.system.atomic import read_json
 
 GITIGNORE_TEXT = "memory.db*\n*.lock\n.gitignore\n"
 PERSONAL_MARK = "memory.db.notes"  # This file marks a database that has the user's own notes.
-DATABASE_ENDINGS = ("", "-journal", "-wal", "-shm")  # SQLite keeps these files for one database.
+DATABASE_ENDINGS = ("", "-journal", "-wal", "-shm")
 
 
 def find_repository(folder: Path) -> Path | None:

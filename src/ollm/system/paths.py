@@ -66,7 +66,7 @@ _ERRNO_FAILURES = {
     errno.EROFS: ("PermissionDenied", "is on a read-only file system"),
     errno.ENXIO: ("NotARegularFile", "is not a regular file"),
 }
-_SHARED_FOLDERS = (".config", ".local", ".cache")  # Many programs share these folders.
+_SHARED_FOLDERS = (".config", ".local", ".cache")
 PROTECTED_DIRECTORIES = frozenset({".git", ".ollm"})
 _GIT_SETTINGS = ("config", "config.worktree")
 _LOGIN = compile_late(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
@@ -288,7 +288,7 @@ class KnownDirectories(Data, frozen=True):
     user_home: Path | None = None
     ollm_home: Path | None = None
     roots: tuple[Path, ...] = ()
-    executed: frozenset[Path] = frozenset()  # Hooks and MCP servers run these files.
+    executed: frozenset[Path] = frozenset()
 
 
 def explain_write_protection(path: Path, places: KnownDirectories) -> str | None:

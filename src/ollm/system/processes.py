@@ -49,7 +49,7 @@ class ChildProcess:
 
     def __init__(self, control: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         self.pid = 0
-        self.denied: list[str] = []  # The sandbox refused access to these paths.
+        self.denied: list[str] = []
         self._control = control
         self._loop = loop
         self._heard = b""

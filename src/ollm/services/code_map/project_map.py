@@ -15,14 +15,14 @@ from ollm.services.code_map.syntax_tree import CodeDefinition, CountTokens
 MAX_MAP_SIGNATURE_CHARS = 100
 MAX_FILE_DEFINITIONS = 12
 UNRELATED_SHARE = 0.02  # The weight of a use if its file never names the definition's place.
-TEST_SHARE = 0.3  # The weight of a use in a test.
+TEST_SHARE = 0.3
 PRIVATE_SHARE = 0.2
-TESTED_SHARE = 0.1  # The weight of definitions in tests.
+TESTED_SHARE = 0.1
 VENDORED_SHARE = 0.02  # The weight of definitions and uses in third-party code.
 VENDOR_FOLDERS = frozenset({"vendor", "third_party", "thirdparty", "_vendor"})
 MIN_TELLING_CHARS = 3  # Shorter names are often words, such as In, No and If.
 _TEST = re.compile(r"(?<![A-Za-z])[Tt]ests?(?![a-z])|(?<=[a-z])Tests?(?![a-z])")
-_get_order = itemgetter(0, 1, 2)  # The order is by weight, file and line.
+_get_order = itemgetter(0, 1, 2)
 
 
 def is_test(path: str) -> bool:

@@ -122,7 +122,7 @@ class LanguageClient:
         self.server = server
         self.problems: dict[str, tuple[FileProblem, ...]] = {}
         self.files: dict[str, OpenFile] = {}
-        self.gone = ""  # The reason why the server stopped.
+        self.gone = ""  # Holds the reason.
         self._stack = AsyncExitStack()
         self._program: RunningProgram | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -130,7 +130,7 @@ class LanguageClient:
         self._number = 0
         self._unasked_bytes = 0
         self._refusal = ""  # The server's last reason for a refusal.
-        self._reports: dict[str, tuple[float, int | None]] = {}  # Time and version of the last report.
+        self._reports: dict[str, tuple[float, int | None]] = {}
         self._news = asyncio.Event()
 
     async def start(self, host: ProcessHost, sandbox: Sandbox, environment: Mapping[str, str]) -> None:

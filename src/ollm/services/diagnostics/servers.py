@@ -25,7 +25,7 @@ class Language(Data, frozen=True):
     roots: tuple[str, ...]
     commands: tuple[tuple[str, ...], ...]
     settings: Mapping[str, Any] = {}
-    options: Mapping[str, Any] = {}  # The server gets these when it starts.
+    options: Mapping[str, Any] = {}
     needs: tuple[str, ...] = ()  # The server finds no errors without these programs.
     runs_code: bool = False  # Such a server runs the project's code, so it needs a trusted workspace.
 

@@ -57,7 +57,7 @@ class ProjectServer:
     def __init__(self, server: FoundServer, host: ServerHost) -> None:
         self.server = server
         self.failure = ""
-        self.waiting = 0  # Number of unfinished updates.
+        self.waiting = 0
         self._host = host
         self._client: LanguageClient | None = None
         self._starts = 0

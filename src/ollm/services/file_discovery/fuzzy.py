@@ -53,7 +53,7 @@ class PathFinder:
 
 
 _MAX_RESULTS = 12
-_MAX_DIRECTORIES = 4  # At most this many results are directories.
+_MAX_DIRECTORIES = 4
 
 
 class NameFinder:

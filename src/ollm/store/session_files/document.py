@@ -32,7 +32,7 @@ _raw_decoder = msgspec.json.Decoder(msgspec.Raw)
 MESSAGE = b'{"role":'  # Our lines of messages begin so.
 CALL = b'{"id":"'  # A call's line begins so, and a message's never does.
 
-ReadMessage = tuple[Message, bytes]  # The second part is the line.
+ReadMessage = tuple[Message, bytes]
 ReadCall = tuple[ToolCallRecord, bytes]
 OPEN = b',"messages":[\n'
 MIDDLE = b'],"toolCalls":[\n'

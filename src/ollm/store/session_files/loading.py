@@ -50,7 +50,7 @@ class SessionStream:
         self.session = make_session(reader.head, session_id, reader.written_at)
         self.reader = reader
         self._alive = alive
-        self._found: set[str] = set()  # Ids of calls.
+        self._found: set[str] = set()
 
     @property
     def damage(self) -> str | None:

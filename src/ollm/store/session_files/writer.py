@@ -42,7 +42,7 @@ class SessionWriter:
         self.last_number = 0
         self.message_count = 0
         self.pending: list[bytes] = []
-        self.deferred = False  # Records wait until `flush`.
+        self.deferred = False
         self.directory = places.directory
         self._places = places
         self._lock = OwnerLock(places.get_lock_path(session_id))
@@ -50,7 +50,7 @@ class SessionWriter:
         self.document = DocumentGuard(places.get_document_path(session_id), now)
         self.reports: list[str] = []  # Reports about changes by other programs.
         self._pieces = 0  # Number of records of the unfinished answer.
-        self._streamed: journal.Parts = []  # This text is not recorded yet.
+        self._streamed: journal.Parts = []
         self._next_text = 0.0
         self._displaced = False  # Another program removed the journal, so new records are in no named file.
         self.document_size = 0

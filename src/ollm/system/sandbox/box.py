@@ -32,10 +32,10 @@ PREFIX_PARTS = (
     "Cellar opt version pyenv.d rbenv.d etc/pyenv.d etc/rbenv.d pyvenv.cfg VERSION go.env release"
 ).split()
 LIBRARY_PARTS = ("lib", "lib64", "libexec", "share", "include", "pyvenv.cfg")  # Used if only PATH names it.
-INNER_PREFIXES = ("versions", "envs", "plugins")  # These folders contain nested installations.
-MARKS = ("bin", "lib", "gems", "node_modules", "pyvenv.cfg")  # A folder with one of these is an installation.
+INNER_PREFIXES = ("versions", "envs", "plugins")
+MARKS = ("bin", "lib", "gems", "node_modules", "pyvenv.cfg")
 PREFIX_DEPTH = 3
-PROGRAM_ENDINGS = ("bin", "shims", "Scripts")  # Folders of programs have names with these endings.
+PROGRAM_ENDINGS = ("bin", "shims", "Scripts")
 SHARED_DEPTH = 2  # Several programs may share a hidden folder up to this depth, such as `.local`.
 
 
@@ -204,7 +204,7 @@ def _is_in_project(folder: str, home: str) -> bool:
     if os.path.isfile(f"{folder}/pyvenv.cfg"):
         return False
     parts = folder.removeprefix(home).strip("/").split("/")
-    first = 2 if home in HOMES[:1] else 1  # A home itself may be a repository.
+    first = 2 if home in HOMES[:1] else 1  # A repository that is a home itself does not count.
     return any(os.path.lexists(os.path.join(home, *parts[:count], ".git")) for count in range(first, len(parts) + 1))
 
 
@@ -242,7 +242,7 @@ Network = Literal["none", "loopback", "all"]
 Level = Literal["full", "bubblewrap", "landlock", "seatbelt", "none"]
 Access = Literal["empty", "read", "write"]
 LEVELS: tuple[Level, ...] = ("full", "bubblewrap", "landlock", "none")
-WHOLE_LEVELS: tuple[Level, ...] = ("full", "bubblewrap")  # These levels have namespaces and mounts.
+WHOLE_LEVELS: tuple[Level, ...] = ("full", "bubblewrap")  # They have namespaces and mounts.
 TEMPORARY_PLACES = ("/tmp", "/var/tmp")
 SYSTEM_SECRETS = (
     "/etc/shadow",

@@ -73,7 +73,7 @@ class ArgumentTest(NamedTuple):
 
     def assemble(self, rest: int) -> list[Instruction]:
         """Go on after these instructions if the condition is met, else skip the `rest` that follows."""
-        ahead = range(len(self.values) - 1, -1, -1)  # The number of tests after each one.
+        ahead = range(len(self.values) - 1, -1, -1)
         tests = [
             (self.operation, count + rest, 0, value)
             if self.negated
