@@ -155,7 +155,7 @@ def build_commands(path: str, shape: ModelShape, plan: QuantPlan, gpus: int) -> 
         words = ["llama-server", "-m", path, "-c", str(plan.window), "-np", "1", "--jinja"]
         words += ["-fa", "on", "-ctk", plan.kv_type, "-ctv", plan.kv_type] if small else []
         commands["llama.cpp"] = shlex.join(words)
-    cards = math.gcd(gpus, shape.heads) if gpus else 1  # vLLM divides the heads among the GPUs.
+    cards = math.gcd(gpus, shape.heads) if gpus else 1  # With vLLM, each GPU takes a share of the heads.
     if path and plan.runs_on == "GPU" and cards == gpus and not re.search(r"-of-\d{5}\.gguf$", path):
         words = ["vllm", "serve", path, "--max-model-len", str(plan.windows["q8_0"] if small else plan.window)]
         words += ["--kv-cache-dtype", "fp8"] if small else []
