@@ -65,7 +65,7 @@ class Printer:
     denied = 0
     ran = 0
     message = ""
-    signal = 0  # The number of a signal, if one ended the turn.
+    signal = 0
     cost = 0.0  # The price in the settings applies.
     answers: tuple[Any, ...] = ()  # Holds the document that fits the answer's schema.
     unfit = ""  # Says why the answer does not fit its schema.

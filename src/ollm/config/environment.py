@@ -26,7 +26,7 @@ class Home:
         self.global_db = root / "global.db"
         self.models = root / "models"
         self.model_facts = root / "model-facts.json"  # This file may be deleted at any time.
-        self.mcp_logins = root / "mcp-logins.json"  # Tokens of MCP servers.
+        self.mcp_logins = root / "mcp-logins.json"
         self.trash = root / "trash"
         self.undo = root / "undo"
         self.taken = root / "taken"  # Files that earlier versions moved aside, by session.

@@ -49,7 +49,7 @@ class ModelFacts(Data, frozen=True):
 
     key: str  # The form is "{provider}|{base_url}|{model}".
     call_form: CallForm = "unknown"
-    written_form: WrittenForm = "fence"  # The form of calls written as text.
+    written_form: WrittenForm = "fence"
     result_form: ResultForm = "tool"
     takes_tools: bool = True  # If the server refuses tools for this model, the prompt lists them.
     window: int | None = None

@@ -116,12 +116,12 @@ class ModelInfo(Data, frozen=True):
     vision: bool = False
     thinking: bool = False
     tools: bool | None = None
-    parameters: int | None = None  # The number of parameters, if the server reports it.
+    parameters: int | None = None
     template: str = ""
     architecture: str = ""
     title: str = ""  # The title in the model's own file.
     file: str = ""  # The path on the server's machine.
-    metadata: JsonObject | None = None  # The file's metadata, if the server reports it.
+    metadata: JsonObject | None = None
     sampling: JsonObject | None = None  # The server's default sampling values, under the names of the settings.
     build: str = ""
 

@@ -65,14 +65,14 @@ class Transcript:
         self._out = out
         self._last_output = ""
         self._last_thought = ""
-        self._after_call = False  # True if the last printed text is a call.
+        self._after_call = False
         self._wants_gap = False  # True if the last printed text has no blank line below it.
         self._outputs: list[tuple[str, str]] = []  # Pairs of summary and output of the last turn's calls.
         self._outputs_past = False  # True if they belong to an earlier turn.
         self._in_turn = False
         self._shows_command = False  # True if an answer of this turn has a command for Alt-R.
         self._asked: dict[str, ConfirmationDetails] = {}
-        self._shown_diffs: set[str] = set()  # Calls whose question showed their change.
+        self._shown_diffs: set[str] = set()
 
     def show(self, event: Event) -> None:  # noqa: C901, PLR0912 - one line an event
         live = self.live

@@ -18,7 +18,7 @@ from ollm.system.atomic import replace_file
 from ollm.system.terminal_text import escape_json, make_printable
 
 Chunk = TypeVar("Chunk", str, bytes)
-CHUNKS_PER_UPDATE = 16  # The progress bar is updated once in so many chunks.
+CHUNKS_PER_UPDATE = 16
 
 
 @click.command()

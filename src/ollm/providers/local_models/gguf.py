@@ -29,7 +29,7 @@ VALUE_BYTES = {"f16": 2.0, "q8_0": 34 / 32, "q4_0": 18 / 32}  # Quantized blocks
 SLIDING_PERIODS = {"gemma2": 2, "gpt-oss": 2, "gemma3n": 5, "gemma3": 6, "plamo3": 8} | dict.fromkeys(
     ("cohere2", "cohere2moe", "exaone4", "exaone-moe", "olmo2", "afmoe", "mellum", "laguna", "smallthinker"), 4
 )  # One layer in so many sees the whole window, unless the file says otherwise.
-BATCH_TOKENS = 512  # Each batch of llama.cpp has this many tokens.
+BATCH_TOKENS = 512
 CELLS_STEP = 256  # Windows of llama.cpp are rounded up to multiples of it.
 
 

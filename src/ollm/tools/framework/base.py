@@ -204,7 +204,7 @@ class Tool(
     aliases: ClassVar[Mapping[str, str]] = {}  # Other names that models use for a parameter.
     exclusive: ClassVar[tuple[str, ...]] = ()  # Only one of these parameters may be given.
     strict: ClassVar[bool] = False  # Arguments must fit the schema exactly: "true" is not a boolean.
-    small: ClassVar[SmallForm | None] = None  # The form shown in a small window.
+    small: ClassVar[SmallForm | None] = None
     min_window: ClassVar[int] = 0  # In a smaller window the tool is hidden but can still be called.
 
     @classmethod
