@@ -45,7 +45,7 @@ class Checks:
         self._emit = emit
         self._changed: dict[str, None] = {}
         self._rounds: dict[int, int] = {}
-        self.failing = ""  # the check that the model could not make pass in this turn
+        self.failing = ""  # The model could not make this check pass in this turn.
 
     def begin_turn(self) -> None:
         self._changed, self._rounds, self.failing = {}, {}, ""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_TEXT_BYTES = 200_000
 MAX_PICTURE_BYTES = 10_000_000
 
-MAX_NEIGHBOURS = 2_000  # that a mistyped name is compared with
+MAX_NEIGHBOURS = 2_000  # A mistyped name is compared with at most this many names.
 _MENTION = re.compile(r'(?:^|(?<=[\s(]))@(?:"([^"\n]+)"|([^\s@"]+)(?=(\S*)))')
 
 

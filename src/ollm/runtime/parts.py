@@ -59,7 +59,7 @@ class ConversationState(msgspec.Struct, kw_only=True):
     material: tuple[str, tuple[Attachment, ...]] = ("", ())  # A command prepared these parts for that text.
     answer_schema: dict[str, Any] | None = None  # Answers bound to a schema call no tools.
     before_model_change: Callable[[], Awaitable[None]] | None = None  # It is called while the old server is connected.
-    count_unread: Callable[[], Awaitable[int | None]] | None = None  # tokens, if the server can restore the others
+    count_unread: Callable[[], Awaitable[int | None]] | None = None  # It counts tokens to read after a restore.
     rewound: list[ActiveContext] = msgspec.field(default_factory=list)
 
     async def sees(self) -> bool:

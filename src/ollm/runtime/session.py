@@ -81,7 +81,7 @@ class OpenSession:
         self.service = service
         self.workspace = workspace
         self.origin = origin
-        self.sender = ""  # the paired device that sends the turn's message
+        self.sender = ""  # This paired device sends the turn's message.
         self._parent = parent
         self._clock = clock
         self._call_count = 0

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 MAX_MENTIONED_AGENTS = 3
 _AGENT_MENTION = compile_late(r"(?:^|(?<=[\s(]))@agent-([a-z0-9][a-z0-9_-]{0,63})", re.IGNORECASE)
-MAX_OVERFLOW_RETRIES = 2  # the second only for a server that does not say what it takes
+MAX_OVERFLOW_RETRIES = 2  # The second is only for a server that does not report its limit.
 PROMPT_CUT = "The server read only a part of the prompt. It is sent again, shorter; the answer above is to be doubted."
 
 
@@ -62,7 +62,7 @@ class Turn:
         self._calls = TurnCalls(parts, self._record_results, parts.session.make_call_id, self._create_guide)
         self._usage = Usage()
         self._retried_refusal = self._resent = False
-        self._answers_later = False  # what the model says now are notes for a later answer
+        self._answers_later = False  # If set, the model's words are notes for a later answer.
         self._sent: tuple[PromptMessage, ...] = ()
 
     async def run(
@@ -259,8 +259,8 @@ class Turn:
         prompt.ledger.note_reuse(answer.reused)
         before = prompt.model.window
         if self._parts.state.answer_schema is not None and prompt.tools:
-            return False  # this request had no tools, so its count cannot be compared
-        exact: int | None = None  # asked for only if the reported count is implausible
+            return False  # This request had no tools, so its count cannot be compared.
+        exact: int | None = None  # It is asked for only if the reported count is implausible.
         if prompt.meter.should_verify_count(used.prompt_tokens, before):
             exact = await self._parts.state.model.count_tokens(self._sent, prompt.tools)
         if cut := prompt.observe_usage(used, exact, said_so=answer.truncated):

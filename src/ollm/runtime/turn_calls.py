@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
     from ollm.runtime.small_models.guide import TurnGuide
 
-REFUSED = "NotDone"  # the error type of a step that was refused before it ran
+REFUSED = "NotDone"  # A step with this error type was refused before it ran.
 STEP_FAILED = "Not run, because {} before it was not done: {}"
-STOPPED = ("Timeout", "IdleTimeout")  # errors of a command that ran and was ended by us
-MAX_TOLD_STEPS = 6  # files, and as many commands
-MAX_REFUSED_STEPS = 6  # in a row: blocks that are not taken are asked for anew, in other ways, and do no harm
+STOPPED = ("Timeout", "IdleTimeout")  # A command with one of these errors ran and was stopped.
+MAX_TOLD_STEPS = 6  # The limit holds for files and for commands separately.
+MAX_REFUSED_STEPS = 6  # Refusals in a row do no harm, and each retry asks in another way.
 MAX_REFUSED_IN_TURN = 12
 
 RecordResults = Callable[[tuple[AnyPart, ...]], Awaitable[object]]
@@ -78,7 +78,7 @@ class TurnCalls:
         self._guide: TurnGuide | None = None
         self._steps: list[Step] = []
         self._typed = ""
-        self._refusals: dict[str, str] = {}  # calls that are not run, and why
+        self._refusals: dict[str, str] = {}  # Calls listed here do not run; the text gives the reason.
         self._refused_in_row = 0
 
     async def prime_request(self, typed: str, attached: Sequence[str] = ()) -> str:
@@ -117,7 +117,7 @@ class TurnCalls:
         """Assign each call an id of ours. Arguments that are not an object are kept for dispatch to explain."""
         calls = []
         if self._guide is None and self._parts.state.model.facts.call_form == "blocks":
-            self._guide = self._create_guide(self._typed)  # the form was found out in the middle of the turn
+            self._guide = self._create_guide(self._typed)  # The form became known during the turn.
         if self._guide:
             self._guide.begin_answer(answer.text, acts=bool(answer.calls))
         for piece in answer.calls:
@@ -164,7 +164,7 @@ class TurnCalls:
     async def _record_results(self, calls: Sequence[ToolCall]) -> None:
         parts: list[AnyPart] = [ToolResultPart(call.id) for call in calls]
         warning = self._parts.loops.check_for_warning()
-        if warning and self._guide is None:  # a small model takes the advice for its next words
+        if warning and self._guide is None:  # A small model mistakes the advice for its next words.
             parts.append(TextPart(format_advice(warning)))
         await self._record(tuple(parts))
 
@@ -207,8 +207,8 @@ class StreamedAnswer:
         self.calls: list[CallPiece] = []
         self.usage = Usage()
         self.finish: FinishReason = "unknown"
-        self.truncated = False  # the server says that it cut the prompt
-        self.reused: float | None = None  # share of the prompt that the server did not read again, if it says so
+        self.truncated = False  # The server says that it cut the prompt.
+        self.reused: float | None = None  # The server may report the share of the prompt that it reused.
         self.cut = ""
         self.limit = 0
         self.started: float | None = None

@@ -149,7 +149,7 @@ def _split_files(diff: str, max_tokens: int, count: Callable[[str], int]) -> Ite
             yield file
             continue
         head, *hunks = re.split(r"^(?=@@ )", file, flags=re.MULTILINE)
-        if not hunks:  # a conflict
+        if not hunks:  # The diff of a merge conflict has no such hunks.
             head, hunks = "", [head]
         yield from (head + piece for piece in _pack(hunks, max_tokens - count(head), count))
 

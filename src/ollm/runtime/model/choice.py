@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ollm.providers.base import Provider
     from ollm.providers.registry import ProviderChoice, ProviderRegistry
 
-READ_TIMEOUT_FACTOR = 2.0  # times the seconds that reading a full window should take
+READ_TIMEOUT_FACTOR = 2.0  # The timeout is this multiple of the estimated time to read a full window.
 
 
 class ModelChooser:
@@ -72,7 +72,7 @@ class ModelChooser:
             size, why = less, f"learnt: the server serves no more, though {said} was said"
         model = Model(choice.provider, choice.model, size, facts, why=f"Server: {choice.why}. Context window: {why}.")
         model.said_window, model.price = said, wanted.price
-        model.known = replace(facts, **stale)  # so that the next change also removes it from the file
+        model.known = replace(facts, **stale)  # The next change then also removes the stale facts from the file.
         model.join_queue(self._queues, wanted.parallel)
         if self._settings.models:
             from ollm.providers.request_settings import find_model_settings
@@ -99,7 +99,7 @@ class ModelChooser:
         if wanted != "auto":
             result = "user" if wanted == "text" else facts.result_form
             facts = replace(facts, call_form=wanted, result_form=result)
-        sized = facts.call_form == "blocks" and facts.parameters is None  # its size is asked for too
+        sized = facts.call_form == "blocks" and facts.parameters is None  # The server is then asked for the size.
         if facts.call_form != "unknown" and not sized:
             return facts
         if facts.first_form and settings.context_window is not None:

@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from ollm.runtime.model.block_answer import BlockAnswer
     from ollm.runtime.model.server_queue import ServerQueue
 
-SMALL_MODEL_TEMPERATURE = 0.2  # a slip in a written call costs a step, and a tiny model talks nonsense when it is free
+SMALL_MODEL_TEMPERATURE = 0.2  # A higher temperature leads to malformed calls, and to nonsense from tiny models.
 MIN_REPORTED_SECONDS = 2.0
-MIN_RATE_SECONDS = 1.0  # of progress, before this request's own speed counts
+MIN_RATE_SECONDS = 1.0  # The request's own speed counts only after this time.
 NOT_COUNTED = -1
-PROVED = 2  # refusals, after which thinking is known to be their reason
+PROVED = 2  # This many refusals prove that thinking is their reason.
 PICTURE_WORDS = compile_late(r"image|multi-?modal|mmproj|vision|picture", re.IGNORECASE)
 
 
@@ -56,25 +56,25 @@ class Model:
     def __init__(self, provider: Provider, name: str, window: int, facts: ModelFacts, *, why: str = "") -> None:
         self._server = self.provider = provider
         self._adapt_provider(facts)
-        self.looked = False  # at the chat template, by this process
-        self._found: dict[str, Any] = {}  # by that look, to be applied between two requests
-        self.answering = asyncio.Event()  # the server has begun its first answer
+        self.looked = False  # Set once this process has looked at the chat template.
+        self._found: dict[str, Any] = {}  # The results of the look are applied between two requests.
+        self.answering = asyncio.Event()  # Set once the server has begun its first answer.
         self.name = name
         self.window = window
-        self.said_window = window  # by the settings or the server, before it was learnt that less is served
-        self.facts = self.counted = facts  # `counted`: by what the last request was sent
-        self.known = facts  # as saved
-        self._may_probe = True  # whether an unknown model calls in text, once
+        self.said_window = window  # The settings or the server named this window; the server may serve less.
+        self.facts = self.counted = facts  # The last request was sent with the `counted` facts.
+        self.known = facts  # These facts are saved.
+        self._may_probe = True  # An unknown model may call in text once.
         self.reading = ReadingTime()
         self.pictures = RefusedPictures()
-        self._thinking_refusals = self._doubts = 0  # how far it is proved, by all requests and by the last
+        self._thinking_refusals = self._doubts = 0  # They count signs that the server refuses thinking.
         self._drops_ids = False
-        self.why = why  # why this server, model and window
+        self.why = why  # Explains the choice of server, model and window.
         self.price = TokenPrice()
-        self.queue: ServerQueue | None = None  # of a server that runs few requests at a time
-        self.settings: ModelSettings | None = None  # the user's, for every request
-        self.is_small = False  # it is shown files with a request, though it calls natively
-        self.advice = ""  # how the server would take tools, when it refused them
+        self.queue: ServerQueue | None = None  # Only a server that runs few requests at a time has a queue.
+        self.settings: ModelSettings | None = None  # The user's settings apply to every request.
+        self.is_small = False  # A small model is shown files, even if it calls natively.
+        self.advice = ""  # Explains how a server that refused tools would take them.
 
     def _adapt_provider(self, facts: ModelFacts) -> None:
         if facts.needs_workaround:
@@ -89,7 +89,7 @@ class Model:
         try:
             known_info = getattr(self._server, "described", None)
             info = known_info or await self._server.describe(self.name)
-        except (OllmError, NotImplementedError):  # a provider of an extension need not list models
+        except (OllmError, NotImplementedError):  # An extension's provider need not list models.
             return
         if getattr(self._server, "is_silent", False):
             return
@@ -102,7 +102,7 @@ class Model:
         look = TemplateLook(self._server, self._make_request((), tools, None))
         try:
             self._found |= (await look.choose_forms(known)).list_changes(facts)
-        except ModelError:  # nobody knows what it shows: the next process looks again
+        except ModelError:  # The next process looks again.
             self._found = {}
 
     def apply_look(self) -> None:
@@ -160,7 +160,7 @@ class Model:
         try:
             await self.provider.models()
             said = (await self.provider.describe(self.name)).window or self.said_window
-        except (OllmError, NotImplementedError):  # a provider of an extension need not list models
+        except (OllmError, NotImplementedError):  # An extension's provider need not list models.
             said = self.said_window
         if window < said:
             self.facts = replace(self.facts, served_window=window, said_window=said)
@@ -214,7 +214,7 @@ class Model:
             messages, answered, refused = self._leave_out_refused(messages), False, False
             request = self._build_request(messages, tools, max_tokens, schema)
             expected = self.reading.estimate(request, self.facts)
-            if expected and getattr(self.provider, "kind", None) != "llama.cpp":  # which says at once what it holds
+            if expected and getattr(self.provider, "kind", None) != "llama.cpp":  # That server reports it itself.
                 yield expected
             answer, watch = self._create_answer(request) if tools else None, StreamWatch()
             try:
@@ -349,7 +349,7 @@ async def iterate_text(stream: AsyncGenerator[AnyPiece, None]) -> AsyncIterator[
                 yield piece.text
 
 
-SentPrompt = tuple[int, tuple[ToolSchema, ...], tuple[PromptMessage, ...]]  # window, tools and messages
+SentPrompt = tuple[int, tuple[ToolSchema, ...], tuple[PromptMessage, ...]]  # Window, tools and messages.
 
 
 class ReadingTime:
@@ -358,9 +358,9 @@ class ReadingTime:
     def __init__(self) -> None:
         self._sending: SentPrompt = (0, (), ())
         self._read: SentPrompt = (0, (), ())
-        self._first: tuple[float, int] | None = None  # when progress was first reported, and how far it was
-        self.reuse_after_restore: int | None = None  # tokens, by the server's count of the next answer
-        self._thought = False  # a template may leave out the thoughts of the last answer, which changes the prefix
+        self._first: tuple[float, int] | None = None  # Holds the time and amount of the first progress.
+        self.reuse_after_restore: int | None = None  # The next answer reports how many tokens the server reused.
+        self._thought = False  # Templates may leave out the last answer's thoughts, which changes the prefix.
 
     def estimate(self, request: ChatRequest, facts: ModelFacts) -> ProgressPiece | None:
         """Estimate the tokens to read and the seconds. Return None if it is short or the speed is unknown."""

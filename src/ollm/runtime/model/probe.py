@@ -117,7 +117,7 @@ class Probe:
         report: Callable[[Trial], None],
         announce: Callable[[str], None] = lambda _name: None,
     ) -> None:
-        self._server = self._provider = provider  # `_provider` has the workarounds found so far.
+        self._server = self._provider = provider  # The workarounds found so far apply to `_provider`.
         self._request = request
         self._tools = tools
         self._report = report

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ollm.services.message_search.embeddings import SessionEmbedder
 
 CONNECT_SECONDS = 10.0
-RETRY_SECONDS = 60.0  # before a server that did not answer is tried again
+RETRY_SECONDS = 60.0  # A server that did not answer is tried again after this time.
 log = logging.getLogger("ollm.roles")
 
 
@@ -47,10 +47,10 @@ class RoleModels:
         self._emit = emit
         self.embedder = embedder
         self._models: dict[ProviderSettings, Model] = {}
-        self._problems: dict[ProviderSettings, tuple[str, float]] = {}  # and when to try again
+        self._problems: dict[ProviderSettings, tuple[str, float]] = {}  # The time is that of the next try.
         self._said: set[ProviderSettings] = set()
         self._choosing = asyncio.Lock()
-        self._seconds: dict[str, float] = {}  # of requests, by role
+        self._seconds: dict[str, float] = {}  # The time of requests is added up by role.
 
     def __contains__(self, role: str) -> bool:
         return role in self._servers
@@ -76,7 +76,7 @@ class RoleModels:
             async with asyncio.timeout(CONNECT_SECONDS):
                 if server not in self._models:
                     self._models[server] = await self._choose(server)
-                with suppress(ModelError):  # it answers
+                with suppress(ModelError):  # A server that reports an error also answers.
                     await self._models[server].provider.models()
         except (OllmError, TimeoutError) as error:
             self._note_problem(server, error)

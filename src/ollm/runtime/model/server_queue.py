@@ -19,7 +19,7 @@ from ollm.providers.base import AnyPiece, ProgressPiece
 
 in_background: ContextVar[bool] = ContextVar("in_background", default=False)
 POLL_SECONDS = 0.2
-RUNNING, INTERACTIVE, BACKGROUND = "0", "1", "2"  # first character of a file name: they sort in this order
+RUNNING, INTERACTIVE, BACKGROUND = "0", "1", "2"  # File names start with one of these, so they sort in this order.
 
 
 class ServerQueue:
@@ -67,7 +67,7 @@ class WaitingPlace:
         except OSError:
             return 0
         if guard is None:
-            return 1  # another program looks right now
+            return 1  # Another program holds the guard now.
         try:
             if self._descriptor is None:
                 self._descriptor = _lock_file(self._folder / self._name)

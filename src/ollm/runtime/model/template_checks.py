@@ -27,10 +27,10 @@ Part = Literal["user", "system", "users", "tools", "calls", "results"]
 Outcome = Literal["shown", "lost", "refused", "unknown"]
 
 PADDING = "velmor tasik brundle opfen quarz limtor hesk davrin polute migras enkor fultep " * 3
-MIN_SHOWN_TOKENS = 20  # the fact has three times as many, in any tokenizer
+MIN_SHOWN_TOKENS = 20  # The fact has three times as many tokens in any tokenizer.
 MAX_LOST_TOKENS = 4
 MAX_ANSWER_TOKENS = 32
-REFUSAL_STATUSES = (400, 422, 500, 501)  # what servers answer if a template raises an error
+REFUSAL_STATUSES = (400, 422, 500, 501)  # Servers answer with these if a template raises an error.
 QUESTION = "Which code word was mentioned? Answer with that word only."
 
 
@@ -59,7 +59,7 @@ class PromptReading(Data, frozen=True):
     prompt: str | None = None
     tokens: int = 0
     refusal: str = ""
-    advice: str = ""  # how the server would take tools
+    advice: str = ""  # Explains how the server would take tools.
 
 
 class TemplateChecks:
@@ -68,9 +68,9 @@ class TemplateChecks:
     def __init__(self, provider: Provider, request: ChatRequest) -> None:
         self._provider = provider
         self._request = request
-        self._counts: bool | None = None  # whether the server's token counts can be trusted
-        self._left_out: set[Part] = set()  # what the server refused is left out of later requests
-        self.refused = PromptReading()  # the last refusal
+        self._counts: bool | None = None  # Tells whether the server's token counts can be trusted.
+        self._left_out: set[Part] = set()  # Later requests leave out these refused parts.
+        self.refused = PromptReading()  # Holds the last refusal.
 
     async def check(self, part: Part) -> Outcome:
         """Find out whether this part reaches the model. Raises if the server refuses even a plain message."""
@@ -85,7 +85,7 @@ class TemplateChecks:
             outcome = self._compare(base, found, word)
         if part == "system" and outcome == "shown" and found.prompt is not None:
             outcome = await self._check_inside_turn(with_fact, word)
-        if outcome in ("lost", "unknown") and found.prompt is None and part != "user":  # some servers count in part
+        if outcome in ("lost", "unknown") and found.prompt is None and part != "user":  # Some count only a part.
             outcome = "shown" if word in await self._ask(with_fact) else outcome
         self._left_out |= {part} if outcome == "refused" else set()
         return outcome
@@ -137,7 +137,7 @@ class TemplateChecks:
                 return PromptReading(tokens=tokens)
             pieces = await collect_pieces(self._provider.stream(replace(request, max_tokens=1)))
         except ModelError as error:
-            plain = len(request.messages) == 1 and not request.tools  # any server must take it
+            plain = len(request.messages) == 1 and not request.tools  # Any server must take it.
             if plain or error.status not in REFUSAL_STATUSES:
                 raise
             advice = error.action if isinstance(error, ToolsUnsupportedError) else ""

@@ -70,8 +70,8 @@ class ThinkingSplitter:
     def __init__(self, *, opened: bool) -> None:
         self._opened = opened
         self._inside = opened
-        self._decided = opened  # whether the answer begins with thinking
-        self._begun = True  # False right after the thinking, where blank lines follow
+        self._decided = opened  # Set once it is known whether the answer begins with thinking.
+        self._begun = True  # It is False right after the thinking, because blank lines follow.
         self._held = ""
         self._thought = ""
 

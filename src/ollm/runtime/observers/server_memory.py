@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
 
 log = logging.getLogger("ollm.server_memory")
-MIN_SAVED_TOKENS = 1024  # less is read again in no time
-IDLE_SECONDS = 60.0  # after a turn, before the session is saved in case the server stops
-IDLE_GROWTH = 1.25  # a pause is no reason to write it all again for a few tokens
-OWN_SHARE = 0.9  # of the session's tokens a slot must hold to be the session's
-USED_SHARE = 0.5  # of a restored session that the server must reuse
-KNOWN_SHARE = 0.75  # of a request a file must hold to be better than what a running server may still have in memory
+MIN_SAVED_TOKENS = 1024  # The server quickly reads a shorter session again.
+IDLE_SECONDS = 60.0  # The session is saved this long after a turn, in case the server stops.
+IDLE_GROWTH = 1.25  # A pause does not rewrite the file for a few new tokens.
+OWN_SHARE = 0.9  # A slot with this share of the session's tokens belongs to the session.
+USED_SHARE = 0.5  # The server must reuse this share of a restored session.
+KNOWN_SHARE = 0.75  # A running server may hold more in memory than a file with less of the request.
 
 
 class ServerMemory(TurnObserver):
@@ -46,10 +46,10 @@ class ServerMemory(TurnObserver):
         self._saved = saved
         self._folder = folder
         self._keeps = keeps
-        self._model: Model | None = None if parts.session.id else parts.state.model  # of the last turn, if here
+        self._model: Model | None = None if parts.session.id else parts.state.model  # A resumed session has none yet.
         self._newest_task = NO_TASK
         self._unsaved = self._asked = self._is_useless = False
-        self._restored: tuple[SavedSlot, int] | None = None  # for the next answer, with the tokens it may reuse
+        self._restored: tuple[SavedSlot, int] | None = None  # The next answer may reuse this many tokens of it.
         self._idle: asyncio.Task[None] | None = None
         parts.state.before_model_change, parts.state.count_unread = self.save, self.count_unread
 
@@ -65,11 +65,11 @@ class ServerMemory(TurnObserver):
             look = partial(self._look, self._newest_task if known else NO_TASK)
             await look()
         if set_before_retry := getattr(model.provider, "set_before_retry", None):
-            set_before_retry(look)  # a server that is away now may come back without the session
+            set_before_retry(look)  # A restarted server may have lost the session.
         self._asked = True
 
     async def _look(self, last_task: int) -> None:
-        with suppress(OllmError, OSError):  # the request itself reports a missing server
+        with suppress(OllmError, OSError):  # The request itself reports a missing server.
             if self._restored is None:
                 await self._restore_if_lost(last_task)
 
@@ -136,14 +136,14 @@ class ServerMemory(TurnObserver):
         if (slots := await open_slots(model.provider, model.name)) is None:
             return
         listed = await slots.list_slots()
-        if not listed and self._saved.folder:  # a server of several models may have unloaded this one
+        if not listed and self._saved.folder:  # A server of several models may have unloaded this one.
             await model.provider.prepare(model.name, lambda text: self._tell(f"The server unloaded the model: {text}."))
             listed = await slots.list_slots()
         if not listed:
             return
         newest = max(slot.task for slot in listed)
         if NO_TASK < last_task <= newest:
-            return  # it was not restarted, so it finds the last request in a slot or in its cache
+            return  # The server was not restarted: a slot or its cache still holds the last request.
         saved = self._saved.get(self._parts.session.require_id(), await slots.identify_model())
         if saved is None or saved.tokens >= listed[0].window:
             return

@@ -27,7 +27,7 @@ def list_context_parts(prompt: Prompt) -> list[ContextPart]:
     counter = prompt.counter
     standing = prompt.get_system_prompt()
     told = build_instructions(prompt.model.window, prompt.mode)
-    told = told if standing.startswith(told) else ""  # a protocol of calls as blocks has rules of its own
+    told = told if standing.startswith(told) else ""  # The block protocol has its own rules.
     by_role = dict.fromkeys(ROLES, 0)
     for message in prompt.get_active_context().messages:
         by_role[message.role] += counter.count_message(message.without_thinking())

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ollm.runtime.prompt.prompt import Prompt
 
 MAX_SHRINK_TRIES = 3
-MESSAGE_TOKENS = 6  # that a message takes beside its text
-STEP_HARDNESSES = 3  # ways to make the last step smaller, one harder than the other
+MESSAGE_TOKENS = 6  # A message takes these tokens beside its text.
+STEP_HARDNESSES = 3  # Each further try shrinks the last step harder.
 
 
 def shrink_to_limit(prompt: Prompt, counter: TokenCounter) -> bool:

@@ -123,7 +123,7 @@ def format_result_text(record: ToolCallRecord) -> str:
     return said or "(no output)"
 
 
-MIN_RESULT_TOKENS = 60  # tokens a result always gets
+MIN_RESULT_TOKENS = 60  # A result always gets this many tokens.
 
 
 class MessageLimiter:
@@ -208,7 +208,7 @@ class MessageHistory:
         adapt: Callable[[PromptMessage], PromptMessage],
     ) -> None:
         self.messages: list[PromptMessage] = []
-        self.units = 0.0  # of everything said, whatever became of it in the context
+        self.units = 0.0  # Counts everything said, whatever the context keeps of it.
         self._counter = counter
         self._meter = meter
         self._warn = warn

@@ -23,10 +23,10 @@ from ollm.services.token_counting import TokenCounter
 _read_message = attrgetter("message")
 ENTRY_LEFT_OUT = "Skipped context entry {key!r}: entries may use at most a quarter of the context window."
 ENTRY_SHORTENED = "{key} is long: the model sees its beginning and its headings, and can read the rest."
-FACTOR_STEPS = (1.25, 1.75, 2.5, 4.0)  # most vocabularies stay below the first
-ENTRY_FRAME_TOKENS = 16  # of the heading an entry is under
+FACTOR_STEPS = (1.25, 1.75, 2.5, 4.0)  # Most vocabularies stay below the first step.
+ENTRY_FRAME_TOKENS = 16  # The heading of an entry takes these tokens.
 ToolChoice = Callable[[], Sequence[ToolSchema]]
-CHAT_RULE = "You are a helpful assistant. Answer briefly."  # for a model that is offered no tools
+CHAT_RULE = "You are a helpful assistant. Answer briefly."  # A model without tools gets this rule.
 TINY_RULES = (
     "You are ollm, a coding agent in a terminal.",
     "Use tools, never guess. Read a file before you edit it. When done, answer briefly.",
@@ -139,10 +139,10 @@ class PromptPrefix:
     def __init__(self, counter: TokenCounter, entries: ContextManager, warn: Callable[[str], None]) -> None:
         self.system = PromptMessage(role="system", content="")
         self.tools: tuple[ToolSchema, ...] = ()
-        self.records: tuple[PromptMessage, ...] = ()  # the checkpoints as they are sent
+        self.records: tuple[PromptMessage, ...] = ()  # Checkpoints are sent in this form.
         self.record_units = 0.0
         self._forms = ModelFacts(key="")
-        self._rules: str | None = None  # the model's own, in place of those for its window
+        self._rules: str | None = None  # The model's own rules replace those for its window.
         self._when_folded: ToolChoice | None = None
         self._counter = counter
         self._entries = entries
@@ -252,7 +252,7 @@ class LedgerEntry(Data, frozen=True):
     reused_tokens: int
     tokens: int
     broken_by: str | None = None
-    server_share: float | None = None  # of the prompt, that the server says it did not read again
+    server_share: float | None = None  # The server reports that it reused this share of the prompt.
 
 
 class PrefixLedger:

@@ -16,7 +16,7 @@ from ollm.policy.trust import find_instruction_file
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import strip_controls
 
-MAX_FILE_BYTES = 65_536  # bytes
+MAX_FILE_BYTES = 65_536
 MAX_OUTLINE_HEADINGS = 24
 INSTRUCTIONS_PRIORITY = 60.0
 

@@ -13,19 +13,19 @@ from ollm.domain.struct import Data
 from ollm.services import budget as rules
 from ollm.services.token_counting import TokenCounter
 
-PLAUSIBLE_TOKENS_PER_UNIT = (0.4, 4.0)  # tokens a unit; counts outside say nothing
-TRUNCATION_PROOF_RATIO = 1.02  # an exact count must be over the reported one by this much
+PLAUSIBLE_TOKENS_PER_UNIT = (0.4, 4.0)  # Counts outside these limits say nothing.
+TRUNCATION_PROOF_RATIO = 1.02  # An exact count proves a cut if it exceeds the reported one by this factor.
 MAX_SHORTFALL_RATIO = 1.5
 DOUBT_RATIO = 1.1
 DISTRUST_RATIO = 1.15
-SLACK_TOKENS = 16  # that a template may add
-NEW_DOUBT_SHARE = 0.4  # of what came since the last count
+SLACK_TOKENS = 16  # A template may add these tokens.
+NEW_DOUBT_SHARE = 0.4  # This share of the tokens since the last count is in doubt.
 # Of the whole where nothing of it was counted, by samples of the factor. Without one, vocabularies differ by so much.
 DOUBT_SHARES = ((8, 0.1), (3, 0.15), (1, 0.25), (0, 0.75))
-UNCOUNTED_ANSWER_SHARE = 1 / 12  # of the window, that doubt leaves an answer where nothing was counted
-MIN_PLATEAU_TOKENS = 64  # by which a prompt must have grown for a count that stands still to prove a cut
-PLATEAU_SHARE = 0.2  # of that growth, at most, the count may show
-MIN_TRUNCATED_RATIO = 0.5  # servers that cut a prompt keep more than this of what they can read
+UNCOUNTED_ANSWER_SHARE = 1 / 12  # Doubt leaves an answer this share of the window if nothing was counted.
+MIN_PLATEAU_TOKENS = 64  # A count that stands still proves a cut only after this growth.
+PLATEAU_SHARE = 0.2  # A count that shows less of the growth stands still.
+MIN_TRUNCATED_RATIO = 0.5  # Servers that cut a prompt still read more than this share.
 
 
 class CountedPrompt(Data, frozen=True):
@@ -43,21 +43,21 @@ class Meter:
 
     def __init__(self, counter: TokenCounter) -> None:
         self.counter = counter
-        self._plain_units = 0.0  # units of all messages without their thinking
-        self._old_thinking, self._new_thinking = 0.0, 0.0  # units of earlier turns, and of this one
-        self._doubted_thinking = 0.0  # units about which the next count tells whether the template shows them
-        self.shown_thinking: ShownThinking | None = None  # None: not known yet, taken for shown
-        self.thinking_units = self.message_units = 0.0  # of the thinking that the template shows, of all messages
-        self.doubt_units = 0.0  # by which signs that few vocabularies know may make messages more than that
-        self.prefix_units = 0.0  # units of system prompt, tool schemas, worked calls and checkpoints
+        self._plain_units = 0.0  # The thinking in messages is counted separately.
+        self._old_thinking, self._new_thinking = 0.0, 0.0  # Thinking of earlier turns is old.
+        self._doubted_thinking = 0.0  # The next count tells whether the template shows this thinking.
+        self.shown_thinking: ShownThinking | None = None  # None means unknown: all thinking counts as shown.
+        self.thinking_units = self.message_units = 0.0  # Both include only the thinking that the template shows.
+        self.doubt_units = 0.0  # Characters that few vocabularies know may add these units to the messages.
+        self.prefix_units = 0.0  # The prefix is the system prompt, tool schemas, worked calls and checkpoints.
         self._sent: CountedPrompt | None = None
-        self._extends = False  # the last counted request is the beginning of the one that was sent
+        self._extends = False  # Set if the last request sent begins with the last counted one.
         self._counted: CountedPrompt | None = None
         self._unsure = False
-        self._asks_about: ShownThinking = "turn"  # whether the doubted thinking is of this turn or of an earlier one
-        self._resumed: CountedPrompt | None = None  # by another process, of a request that this one goes on from
-        self._short = 1.0  # by how much the last estimate fell short, until the factor has caught up
-        self.most_read = 0  # the largest prompt known to have been read whole
+        self._asks_about: ShownThinking = "turn"  # The doubted thinking is of this turn or of earlier ones.
+        self._resumed: CountedPrompt | None = None  # Another process counted it for a request that this one continues.
+        self._short = 1.0  # The last estimate fell short by this factor.
+        self.most_read = 0  # No larger prompt is known to have been read whole.
 
     def set_shown_thinking(self, shown: ShownThinking | None) -> None:
         """Set how much of the thinking that goes back the template shows."""
@@ -79,7 +79,7 @@ class Meter:
     def begin_turn(self) -> None:
         """Count the thinking so far as that of an earlier turn, which many templates leave out."""
         before, moved = self.thinking_units, self._new_thinking
-        counted = moved - self._doubted_thinking  # the rest is newer than the last count
+        counted = moved - self._doubted_thinking  # The rest is newer than the last count.
         self._old_thinking, self._new_thinking = self._old_thinking + moved, 0.0
         self._doubted_thinking, self._asks_about = moved, "session"
         self._add_up()
@@ -146,7 +146,7 @@ class Meter:
         window: an answer cut off after a few words is useless. Odd characters count more in the first request."""
         total, counted = self.total_tokens, self._counted
         before = counted.doubt_units if counted is not None else 0.0
-        denser = max(1.0, self.counter.factor * self._short)  # the model's vocabulary counts more than others
+        denser = max(1.0, self.counter.factor * self._short)  # This vocabulary may need more tokens.
         odd = SLACK_TOKENS + math.ceil(max(0.0, self.doubt_units - before) * denser)
         doubt = odd + self._compute_doubt(total)
         if counted is None:
@@ -170,7 +170,7 @@ class Meter:
 
     def mark_sent(self) -> None:
         """Record that a request with everything counted so far is being sent."""
-        self._extends = self._counted is not None and self._resumed is None  # of another process it proves no cut
+        self._extends = self._counted is not None and self._resumed is None  # Another process's count proves no cut.
         self._sent = CountedPrompt(
             tokens=0, prefix_units=self.prefix_units, message_units=self.message_units, doubt_units=self.doubt_units
         )
@@ -186,7 +186,7 @@ class Meter:
         if self._sent is None or reported <= 0:
             return False
         if self._extends and self._counted is not None and reported < self._counted.tokens:
-            return True  # some templates shorten a conversation: they leave out its system message or its tools
+            return True  # Some templates leave out the system message or the tools of a conversation.
         return reported > window // 4 and (
             self.counter.convert_to_tokens(self._sent.prefix_units + self._sent.message_units) > DOUBT_RATIO * reported
         )

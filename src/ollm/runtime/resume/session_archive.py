@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     Search = Callable[[Sequence[str], int, Sequence[Vector]], tuple[list[MessageMatch], bool]]
 
-EMBEDDING_SECONDS = 4.0  # to wait for the embeddings of queries
-BESIDE_CHARS = 160  # of the question before a message, or the answer to it
+EMBEDDING_SECONDS = 4.0  # The search waits this long for the embeddings of queries.
+BESIDE_CHARS = 160  # The question before a message, or the answer to it, is cut to this length.
 
 
 class SessionArchive:
@@ -52,7 +52,7 @@ class SessionArchive:
     async def search(self, queries: Sequence[str], limit: int) -> FoundPassages:
         vectors: list[Vector] = []
         if self._embed:
-            with contextlib.suppress(TimeoutError):  # found by words alone
+            with contextlib.suppress(TimeoutError):  # The search then finds messages by words alone.
                 async with asyncio.timeout(EMBEDDING_SECONDS):
                     vectors = await self._embed(queries)
         found, complete = await asyncio.to_thread(self._search, queries, limit, vectors)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ollm.store.workspace_db import WorkspaceDatabase
 
 SMALL_RECORD_CHARS = 16_384
-RESUMED_ENTRY_KEY = "resumed"  # the context entry that tells where a session was left
+RESUMED_ENTRY_KEY = "resumed"  # This context entry tells where a session was left.
 
 
 class WorkspaceMemory(TurnObserver):
@@ -164,12 +164,12 @@ class SavedContext(Data, frozen=True):
     last_number: int
     context: ActiveContext
     token_factor: float = 1.0
-    forms: ModelFacts | None = None  # how the model called and took results
-    ledger: LedgerEntry | None = None  # of the last request
-    entries: tuple[ContextEntry, ...] = ()  # only the user's; the others are made again on resume
-    goals_told: bool = True  # the model has been told the current goals
-    armed: bool = True  # an automatic snapshot is still due for this usage
-    counted: CountedPrompt | None = None  # what the server counted of the last request
+    forms: ModelFacts | None = None  # The model called and took results in these forms.
+    ledger: LedgerEntry | None = None  # It describes the last request.
+    entries: tuple[ContextEntry, ...] = ()  # Only the user's entries are saved; resume makes the others again.
+    goals_told: bool = True  # The model has been told the current goals.
+    armed: bool = True  # An automatic snapshot is still due for this usage.
+    counted: CountedPrompt | None = None  # Holds the server's count of the last request.
     shown_thinking: ShownThinking | None = None
 
     @property
@@ -181,7 +181,7 @@ class SavedContext(Data, frozen=True):
     @staticmethod
     def from_prompt(prompt: Prompt, last_number: int) -> SavedContext:
         whom, context = prompt.model, prompt.get_active_context()
-        known = (number for entry in context.messages for number in entry.sources)  # notes between the turns too
+        known = (number for entry in context.messages for number in entry.sources)  # Notes between turns count too.
         return SavedContext(
             model=whom.model,
             window=whom.window,

@@ -12,12 +12,12 @@ from typing import Literal
 from ollm.domain.struct import Data
 
 BlockKind = Literal["run", "write", "call", "shown"]
-FILE_BLOCK = "file_block"  # a call of write_file or edit_file whose file has not been looked at yet
+FILE_BLOCK = "file_block"  # Such a call becomes write_file or edit_file once its file was read.
 CUT_OFF = "The block was cut off before its end: nothing was done. Write less at once."
 REPEATED = "The block repeated itself and was stopped before its end: nothing was done."
 
-SHELL_LABELS = ("bash", "sh", "shell", "zsh", "console")  # of shown blocks that are commands
-PAGES = (".md", ".mdx", ".rst")  # files that hold blocks themselves
+SHELL_LABELS = ("bash", "sh", "shell", "zsh", "console")  # Shown blocks with these labels are commands.
+PAGES = (".md", ".mdx", ".rst")  # Such files contain blocks themselves.
 _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 _LABEL = re.compile(r"(?:(?P<run>run)|(?P<kind>write|call)[ \t]+[\"']?(?P<name>[^\"'\s][^\"']*?)[\"']?)[ \t]*")
 _HEREDOC = re.compile(r"(?<!<)<<-?\s*(['\"]?)(\w+)\1")
@@ -54,7 +54,7 @@ def read_blocks(text: str, *, partial: bool = False) -> list[Block]:
         body = _remove_indent("".join(lines[number + 1 : last]).replace("\r\n", "\n"), len(opening["indent"]))
         end = place + sum(map(len, lines[number : last + closed]))
         body = clean_command(body) if kind == "run" else body
-        if kind == "run" and not body.strip() and (closed or not partial):  # it is no command
+        if kind == "run" and not body.strip() and (closed or not partial):  # An empty block is no command.
             kind, name = "shown", "run"
         blocks.append(Block(kind=kind, name=name, body=body, start=place, end=end, closed=closed))
         number, place = last + closed, end
@@ -150,14 +150,14 @@ class BlockStreamParser:
 
     def __init__(self) -> None:
         self.steps: list[Block] = []
-        self.cut = ""  # what was written behind the steps
+        self.cut = ""  # The model wrote this after the steps.
         self.thought = ""
-        self.begins_in_thought = False  # the opening tag was in the prompt
+        self.begins_in_thought = False  # Set if the opening tag is in the prompt.
         self._text = ""
-        self._decided = 0  # up to here every line was looked at
+        self._decided = 0  # Every line up to here was checked.
         self._released = 0
-        self._is_open = False  # a block that acts
-        self._is_fenced = False  # any block
+        self._is_open = False  # Set inside a block that acts.
+        self._is_fenced = False  # Set inside any block.
 
     @property
     def is_over(self) -> bool:

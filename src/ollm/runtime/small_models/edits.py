@@ -20,7 +20,7 @@ from ollm.runtime.small_models.placement import (
 )
 from ollm.services.syntax_check import find_syntax_error
 
-SMALL_LINES = 12  # a file of so few lines is rewritten as a whole, except for its definitions
+SMALL_LINES = 12  # So short a file is rewritten as a whole, except for its definitions.
 NOTHING_CHANGES = "{} holds exactly this already: nothing was changed."
 HOLDS_MORE = "{} holds all of this already, and more: nothing was changed."
 LEFT_OUT = "The block for {} leaves a part of the code out: nothing was changed. Write all lines of what you change."
@@ -29,7 +29,7 @@ SAME_LINES = "The block for {} replaces lines by the same lines: nothing was cha
 SEVERAL_PLACES = "The block for {} fits several places (lines {}): nothing was changed. Write what is around it too."
 NOT_ALL = "{} has {} lines, and this block is not all of it: nothing was changed."
 EMPTY_BLOCK = "The block for {} is empty: nothing was changed."
-PAGES = (".md", ".markdown", ".rst", ".txt")  # written anew as often as added to
+PAGES = (".md", ".markdown", ".rst", ".txt")  # A page is rewritten as often as it is extended.
 _SEARCH = re.compile(
     r"^<{5,9} ?(?:SEARCH|ORIGINAL|OLD)?[^\n]*\n(.*?)^={5,9}[^\n]*\n(.*?)^>{5,9}[^\n]*$",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
@@ -39,7 +39,7 @@ _TOP_KEY = re.compile(r"^(\[+[^\]\n]+\]+|[\w\"'.-]+)[ \t]*(?:[:=]|$)", re.MULTIL
 _GAP_LINE = re.compile(r"^\s*[\[(<]?(?:\.\.\.|…)[\])>]?\s*$")
 _SHOWN = re.compile(
     r"^\S+ is long \(\d+ lines\)\. (?:Parts of it|Its definitions|It begins):", re.MULTILINE
-)  # as files are primed
+)  # Primed files contain such a line.
 
 
 class Change(Data, frozen=True):
@@ -57,7 +57,7 @@ def read_change(path: str, body: str, current: str | None) -> Change:
     except AmbiguousError as places:
         return Change(mistake=SEVERAL_PLACES.format(path, places))
     written = change.edits or (("", change.content or ""),)
-    known = "... …" if current is None else current  # dots are the body of a new stub
+    known = "... …" if current is None else current  # A new stub may have dots as its body.
     mark = _GAP_LINE if path.endswith(PAGES) else ELLIPSIS
     left_out = any(has_ellipsis(new, old or known, mark) for old, new in written)
     left_out = left_out or any(_SHOWN.search(new) for _, new in written)
@@ -83,7 +83,7 @@ def _read_change(path: str, body: str, current: str | None) -> Change:
 def _find_mistake(path: str, body: str, current: str | None) -> str:
     if current is not None and body.strip() == current.strip():
         return NOTHING_CHANGES.format(path)
-    may_be_diff = current or "\n+" in f"\n{body}"  # lines with a minus alone are a list in a new file
+    may_be_diff = current or "\n+" in f"\n{body}"  # In a new file, lines with a minus alone are a list.
     marked = _MARKER.search(body) or (may_be_diff and _is_loose_diff(body, current or ""))
     return NOT_LINES.format(path) if marked else ""
 

@@ -7,9 +7,9 @@ import re
 from ollm.runtime.small_models.placement import list_defined_names
 from ollm.services.syntax_check import describe_lost_syntax
 
-MAX_REFUSALS = 1  # of one file in a turn; then the block is taken, and what is wrong with it is said
+MAX_REFUSALS = 1  # Later blocks for the file are applied in this turn, and their problem is reported.
 MIN_LOST_LINES = 3
-LOST_SHARE = 0.4  # of the lines of a page or a file of settings, from which it seems cut
+LOST_SHARE = 0.4  # A page or settings file that loses this share of its lines seems cut.
 HARMS = "Nothing was changed: with this block {}."
 
 

@@ -25,21 +25,21 @@ MAX_NAMES = 40
 MAX_WHOLE_LINES = 50
 MAX_WHOLE_CHARS = 3_200
 MAX_SEARCHED_FILES = 400
-MAX_SEARCHED_CHARS = 60_000  # of one file
-MAX_FOUND_FILES = 3  # that the tokens lead to; more of them say nothing
+MAX_SEARCHED_CHARS = 60_000  # A longer file is searched only if it is named.
+MAX_FOUND_FILES = 3  # Tokens that lead to more files say nothing.
 MAX_LINE_CHARS = 240
 MAX_EXCERPT_LINES = 60
-MAX_HITS = 8  # lines a token may stand on and still say where to look
-NEAR_HIT = 0.25  # of what the best token says about a place, for another one to show its places too
+MAX_HITS = 8  # A token on more lines does not say where to look.
+NEAR_HIT = 0.25  # Another token's places are shown too from this share of the best token's worth.
 CONTEXT_LINES = 3
 MIN_TOKEN_CHARS = 3
-LONG_WORD_CHARS = 8  # from which a plain word says as much as an identifier
-NEAR_SHARE = 0.6  # of the best file's score, for another one to be shown too
-DEFINED_SCORE = 3.0  # of a file that defines a token, or is called like it; holding it scores 1 at most
-PROSE_SHARE = 0.5  # of a score in a page of prose, which holds common words too
-PROSE = (".md", ".rst", ".txt", ".markdown")  # shown first: a small model changes what it sees last
+LONG_WORD_CHARS = 8  # A plain word of this length says as much as an identifier.
+NEAR_SHARE = 0.6  # Another file is shown too from this share of the best file's score.
+DEFINED_SCORE = 3.0  # A file that defines a token or has its name scores this; others score at most 1.
+PROSE_SHARE = 0.5  # A page of prose scores less, because it holds common words too.
+PROSE = (".md", ".rst", ".txt", ".markdown")  # They come first: a small model changes the last text it sees.
 _TOKEN = re.compile(r"[^\W\d](?:[\w-]*\w)?|\d+\.\d[\d.]*\d|\d{3,}")
-_ASCII_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*[A-Za-z0-9_]")  # also between letters of scripts without blanks
+_ASCII_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*[A-Za-z0-9_]")  # Some scripts have no blanks around names.
 _QUOTED = re.compile(r"(?<!\w)(?:'([^'\n]{2,80})'|\"([^\"\n]{2,80})\"|`([^`\n]{2,80})`|[“„«]([^”“»\n]{2,80})[”“»])")
 _IDENTIFIER = re.compile(r"[_\d]|[a-z][A-Z]|^[A-Z]{3}")
 _OPENS = re.compile(r"[{\[(:]\s*$")
@@ -59,7 +59,7 @@ def prime_request(
     typed: str, names: Sequence[str], read: ReadText, max_chars: int, attached: Collection[str] = ()
 ) -> Primed:
     """Return names and texts for the user's text, `max_chars` at most. Files `attached` in full are not repeated."""
-    names = [name for name in names if "\n" not in name]  # one of several lines could pass for a file's text
+    names = [name for name in names if "\n" not in name]  # A name of several lines could pass for a file's text.
     if not names:
         return Primed()
     named = find_named(typed, names)
@@ -211,7 +211,7 @@ def _choose_spans(
     searched = [token for token in tokens if len(named) == len(large) or is_identifier(token)]
     hits = {token: [n for n, line in enumerate(folded) if _holds(token.casefold(), line)] for token in searched}
     rare = {token: places for token, places in hits.items() if 0 < len(places) <= MAX_HITS}
-    if not spans and not rare:  # an identifier that is everywhere is shown in its first places
+    if not spans and not rare:  # A frequent identifier is shown in its first places.
         rare = {token: hits[token][:2] for token in searched if hits[token] and is_identifier(token)}
     worth = {token: _weigh(token) / len(hits[token]) for token in rare}
     best = max(worth.values(), default=0.0)

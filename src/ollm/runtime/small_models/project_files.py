@@ -44,7 +44,7 @@ class ProjectFiles:
     def exists(self, path: str) -> bool:
         try:
             return (self._context.workspace / path).is_file()
-        except OSError:  # a name that is too long
+        except OSError:  # The name may be too long.
             return False
 
     def is_current(self, path: str) -> bool:

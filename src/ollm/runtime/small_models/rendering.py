@@ -105,7 +105,7 @@ def render_result(message: PromptMessage) -> str:
         output = output.partition("\n")[2]
     elif message.tool_name == "shell":
         return f"{output.rstrip()}\n[exit code 0]" + (f"\n{facts}" if facts else "")
-    elif message.tool_name and message.tool_name not in COVERED_TOOLS:  # a page or a server's text, never the user's
+    elif message.tool_name and message.tool_name not in COVERED_TOOLS:  # A fence marks text that is not the user's.
         output = f"Result of {message.tool_name}:\n{put_in_fence(output)}"
     return f"{output}\n\n{facts}" if facts else output
 
