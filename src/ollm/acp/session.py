@@ -287,7 +287,7 @@ class EditorSession:
         try:
             async with self.conversation.turn(content.text, content.attachments) as events:
                 async for event in events:
-                    self._turn_runs = True  # a turn that has not begun yet cannot be cancelled
+                    self._turn_runs = True  # A turn that has not begun yet cannot be cancelled.
                     if self._cancelled:
                         await self._stop_turn()
                     await self._show(event)

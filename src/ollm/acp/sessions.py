@@ -186,7 +186,7 @@ class EditorSessions:
             editor = buffers if self._editor.abilities.reads_files else None
             conversation = await stack.enter_async_context(open_conversation(options, editor=editor))
             await conversation.create_session()
-            await conversation.parts.session.keep()  # an editor opens an empty thread again by its id
+            await conversation.parts.session.keep()  # An editor opens an empty thread again by its id.
         except BaseException:
             await stack.aclose()
             raise

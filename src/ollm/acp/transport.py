@@ -125,7 +125,7 @@ class StdioTransport:
     async def _wait_for_answers(self) -> None:
         while not self._idle.is_set() and not self._broken and not is_closed(self._target):
             try:
-                async with asyncio.timeout(CLOSED_CHECK_SECONDS):  # wait_for of Python 3.11 may lose a cancellation.
+                async with asyncio.timeout(CLOSED_CHECK_SECONDS):  # In Python 3.11 `wait_for` may lose a cancellation.
                     await self._idle.wait()
             except TimeoutError:
                 continue

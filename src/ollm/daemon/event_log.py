@@ -82,7 +82,7 @@ class EventReader:
                 yield self._first
             while True:
                 try:
-                    async with asyncio.timeout(PING_SECONDS):  # wait_for of Python 3.11 may lose a cancellation.
+                    async with asyncio.timeout(PING_SECONDS):  # In Python 3.11 `wait_for` may lose a cancellation.
                         found = await self._queue.get()
                 except TimeoutError:
                     yield PING

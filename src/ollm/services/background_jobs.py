@@ -113,7 +113,7 @@ class Job:
         self._ended = self._ended or monotonic()
         if self.capture:
             with suppress(TimeoutError):
-                async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):  # wait_for of Python 3.11 may lose a cancellation.
+                async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):  # In Python 3.11 `wait_for` may lose a cancellation.
                     await self.capture.ended.wait()
             self.capture.drain()
 
