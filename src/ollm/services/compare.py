@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from statistics import fmean
 from typing import Annotated, Any, TypedDict
 
@@ -184,9 +184,17 @@ class TaskRepository(GitCommands):
         own, *kept = (f"{prefix}{name}" for name in (".ollm/**", *task.keep))
         words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after, "--", ":(top)", own)
         everything, wanted = (self._git(fresh, *words, *more).split("\0")[:-1] for more in ((), kept))
-        new = set(self._git(fresh, "ls-tree", "-r", "-z", "--name-only", after).split("\0"))
+        old, new = (
+            {*self._git(fresh, "ls-tree", "-r", "-z", "--name-only", one).split("\0")} for one in (before, after)
+        )
+        staying = old.difference(wanted)
+        folders = {str(folder) for name in staying for folder in PurePosixPath(name).parents}
+        wanted = [
+            one for one in wanted if one not in folders and staying.isdisjoint(map(str, PurePosixPath(one).parents))
+        ]
         for name in wanted:
-            (fresh / name).unlink(missing_ok=True)
+            with suppress(IsADirectoryError, PermissionError):  # Such a name is a repository in the repository.
+                (fresh / name).unlink(missing_ok=True)
         if there := "\0".join(name for name in wanted if name in new):
             options = ("--pathspec-from-file=-", "--pathspec-file-nul")
             self._run(fresh, "checkout", after, *options, stdin=os.fsencode(there), variables=LITERAL)
