@@ -53,8 +53,9 @@ async def test_a_detached_turn_goes_on_and_its_question_waits(tmp_path: Path) ->
         shown = json.loads(await run(found, "sessions", "list", "--json"))
         assert [(line["sessionId"], line["questions"]) for line in shown] == [(other, 1), (session, 0)]
         assert "  ? " in (await run(found, "sessions", "list")).splitlines()[1]
+        await found.ask("POST", "/sessions", {"workspacePath": str(found.workspace)})
         async with at_terminal(place, "chat", "--workspace", str(found.workspace), "--resume") as terminal:
-            await terminal.wait_for("? write it")
+            await terminal.wait_for("? write it")  # A session that waits goes on when another is opened.
             terminal.type(CTRL_D)
             await terminal.ended()
 

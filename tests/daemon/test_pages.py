@@ -414,7 +414,7 @@ async def test_many_sessions_work_in_a_folder_if_the_settings_say_so(tmp_path: P
         await page.wait_for_selector("ollm-confirmation")
         await page.click("text=New")
         await page.click("dialog >> text=Start")
-        await page.click("dialog:has-text('Stop the other session?') >> text=Cancel")
+        await page.click("dialog:has-text('Open beside?') >> text=Cancel")
         (found.home / "config.yaml").write_text("workspace:\n  sessions: many\n")
         await page.click("text=New")
         await page.click("dialog >> text=Start")

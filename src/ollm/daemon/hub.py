@@ -12,6 +12,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ollm.daemon.bodies import MessageBody, PendingAttachments, ShellReply
 from ollm.daemon.event_log import EventFeed, EventFrame, EventLog, EventReader
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
@@ -259,14 +261,17 @@ class Hub:
 
     async def open(self, options: ConversationOptions) -> tuple[str, bool]:
         """Open a session, new or resumed; returns its id and if it was resumed. Closes the workspace's other one unless
-        `beside` is set."""
+        `beside` is set. One that works is closed by `force` only: otherwise the new one is opened beside it."""
         async with self._opening_locks[os.path.realpath(options.workspace)]:
             self._refuse_when_closing()
             here = [held for held in self._held.values() if held.is_at(options.workspace)]
             if options.session and any(held.session_id == options.session for held in here):
                 return options.session, True
+            working = [held for held in here if held.running and not options.force]
             for other in here if not options.beside else ():
-                await self.close(other.session_id)
+                if other not in working:
+                    await self.close(other.session_id)
+            options = replace(options, beside=options.beside or bool(working))
             await self._make_room_for_session()
             held = await self._open_session(options)
             self._held[held.session_id] = held

@@ -10,12 +10,13 @@ import { ask } from "./toast.js";
 export async function openSession(workspacePath, sessionId) {
   const query = new URLSearchParams({ workspace: workspacePath, status: "active", limit: "100" });
   const open = /** @type {any[]} */ (await get(`/sessions?${query}`));
-  const working = open.find((line) => line.running && line.sessionId !== sessionId);
-  const stops = working && (await get(`/settings?${new URLSearchParams({ workspace: workspacePath })}`)).settings.workspace.sessions === "one";
-  const words = h("p", null, `“${working?.title || "Untitled session"}” is working in this folder. If you continue without opening beside, it will be stopped.`);
-  const chosen = stops ? await ask("Stop the other session?", [words], [["stop", "Stop it"], ["beside", "Open beside"], ["", "Cancel"]]) : "stop";
+  const working = open.filter((line) => line.running && line.sessionId !== sessionId);
+  const asks = working.length > 0 && (await get(`/settings?${new URLSearchParams({ workspace: workspacePath })}`)).settings.workspace.sessions === "one";
+  const titles = working.map((line) => `“${line.title || "Untitled session"}”`).join(", ");
+  const words = h("p", null, `At work in this folder: ${titles}. Opened beside, they go on.`);
+  const chosen = asks ? await ask("Open beside?", [words], [["beside", "Open beside"], ["force", "Stop them first"], ["", "Cancel"]]) : "open";
   if (!chosen) return null;
-  const body = { workspacePath, ...(sessionId ? { sessionId } : {}), ...(chosen === "beside" ? { beside: true } : {}) };
+  const body = { workspacePath, ...(sessionId ? { sessionId } : {}), ...(chosen === "open" ? {} : { [chosen]: true }) };
   return post("/sessions", body).catch((error) => offerOthers(error, body, [["beside", "Open beside"], ["force", "Take over"], ["", "Cancel"]]));
 }
 
