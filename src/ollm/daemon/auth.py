@@ -166,13 +166,13 @@ class Guard:
             await send_problem(send, problem)
         else:
             with contextlib.suppress(DeniedError):
-                device: Device | None = scope.get("device")
-                await self._application(scope, self._end_revoked(device, receive), self._end_revoked(device, send))
+                await self._application(scope, self._end_revoked(scope, receive), self._end_revoked(scope, send))
 
-    def _end_revoked(self, device: Device | None, pass_on: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
+    def _end_revoked(self, scope: Scope, pass_on: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
         """Take nothing more from a device that is revoked, not even the rest of a request, and send it nothing more."""
 
         def require_paired() -> None:
+            device: Device | None = scope.get("device")
             if device and not self._web.devices.holds(device):
                 raise DeniedError(f"{device.name} was revoked.")
 
@@ -182,7 +182,7 @@ class Guard:
             require_paired()  # The device may be revoked while the rest of its request is on the way.
             return found
 
-        return pass_while_paired if device else pass_on
+        return pass_while_paired if scope.get("device") else pass_on
 
     def _find_problem(self, scope: Scope) -> Problem | None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
@@ -282,7 +282,7 @@ def belongs_to_user(scope: Mapping[str, Any]) -> bool:
     ends = [f":{(scope.get(end) or ('', 0))[1]:04X}" for end in ("client", "server")]
     lines = [line.split() for name in ("tcp", "tcp6") for line in read_lines(Path("/proc/net", name))]
     users = {int(line[7]) for line in lines if line[1].endswith(ends[0]) and line[2].endswith(ends[1])}
-    return users <= {os.getuid(), 0}
+    return not lines or (bool(users) and users <= {os.getuid(), 0})
 
 
 def read_lines(file: Path) -> list[str]:

@@ -23,7 +23,7 @@ MAX_WRONG_CODES, MAX_WRONG_CODES_PER_HOUR = 5, 20
 LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 DEVICE_COOKIE = "__Host-ollm-device"  # Browsers accept and send a cookie of this name over https only.
 READING = {"GET", "HEAD", "OPTIONS", "/web/render", "/web/logout", "/policy/check", "/policy/backtest"}
-LOCAL_COMMANDS = (["approval"], ["trust"], ["export"])
+LOCAL_COMMANDS = (["approval"], ["trust"], ["add-dir"], ["export"])
 
 
 class BadTicketError(OllmError):

@@ -166,9 +166,9 @@ def filter_sessions(lines: list[dict[str, Any]], q: str, workspace: str, status:
 
 
 @post("/sessions", status_code=201)
-async def open_session(service: DaemonService, data: OpenBody) -> OpenReply:
+async def open_session(service: DaemonService, data: OpenBody, device: Device | None) -> OpenReply:
     """Start a session, or resume the one that is named."""
-    return await service.open(data)
+    return await service.open(data, device)
 
 
 @get("/sessions/{session_id:str}")

@@ -19,6 +19,7 @@ from msgspec import UNSET
 from ollm.app import ProcessScope, WorkspaceScope, print_warning
 from ollm.archive.listing import list_archived_rows, pull_when_archived, search_archived
 from ollm.daemon.bodies import PATH_PATTERN, ChangeBody, OpenBody, OpenReply, SessionLine
+from ollm.daemon.devices import Device, require_local
 from ollm.daemon.hub import Hub
 from ollm.domain.clock import to_epoch_ms
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
@@ -124,12 +125,14 @@ class DaemonService:
             parent=record.parent or UNSET,
         )
 
-    async def open(self, body: OpenBody) -> OpenReply:
+    async def open(self, body: OpenBody, device: Device | None) -> OpenReply:
         session = parse_id(body.session_id) if body.session_id is not None else None
         workspace = parse_workspace(body.workspace_path)
         held = self.hub.find(session) if session is not None else None
         if session is not None and (held is None or not held.is_at(workspace)):
             workspace = await asyncio.to_thread(self._locate_session, session, workspace)
+        if os.path.realpath(workspace).startswith(os.path.realpath(self.process.home.root)):
+            require_local(device, "Sessions in ollm's own folders are opened")  # The daemon's token lies there.
         options = ConversationOptions(
             workspace=workspace,
             session=session,

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Request, delete, get, post
-from litestar.background_tasks import BackgroundTask
 from litestar.datastructures import Cookie
 from litestar.params import Parameter
 from litestar.response import Response, Stream
@@ -137,9 +136,12 @@ async def create_ticket(web: WebAccess, request: Request[Any, Any, Any]) -> Link
 
 
 @post("/web/login", status_code=200)
-async def log_in(web: WebAccess, request: Request[Any, Any, Any], data: LoginBody) -> Response[LoginReply]:
+async def log_in(
+    web: WebAccess, request: Request[Any, Any, Any], data: LoginBody, device: Device | None
+) -> Response[LoginReply]:
     """Trade the ticket of a link for a cookie and the page's own token."""
     port = get_request_port(request)
+    require_local(device, "A link is opened")
     if not belongs_to_user(request.scope):  # The process list shows the link while a browser starts.
         raise DeniedError("This link is for the user who made it.", action="Run `ollm web` as yourself.")
     secret, token = web.log_in(data.ticket, port)
@@ -155,12 +157,14 @@ async def log_in(web: WebAccess, request: Request[Any, Any, Any], data: LoginBod
 
 
 @post("/web/logout", status_code=200)
-async def log_out(web: WebAccess, request: Request[Any, Any, Any], device: Device | None) -> Response[Accepted]:
+async def log_out(web: WebAccess, request: Request[Any, Any, Any], device: Device | None) -> Accepted:
     """End the login of the page that asks, or the pairing of its device."""
-    if device:  # A revoked device gets no answer, so it is revoked afterwards.
-        return Response(Accepted(accepted=True), background=BackgroundTask(web.devices.revoke, device.name))
-    web.log_out(get_request_port(request), dict(request.headers))
-    return Response(Accepted(accepted=True))
+    if device:
+        web.devices.revoke(device.name)
+        request.scope["device"] = None  # type: ignore[typeddict-unknown-key]  # so that it gets this answer
+    else:
+        web.log_out(get_request_port(request), dict(request.headers))
+    return Accepted(accepted=True)
 
 
 def get_request_port(request: Request[Any, Any, Any]) -> int:
