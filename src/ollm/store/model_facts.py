@@ -63,8 +63,10 @@ class ModelFactsFile:
     def _read(self, handle_damage: Callable[[], None] | None = None) -> dict[str, dict[str, Any]]:
         try:
             return msgspec.json.decode(read_small_file(self._path), type=dict[str, dict[str, Any]])
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-            if handle_damage and not isinstance(error, FileNotFoundError):
+        except OSError:
+            return {}
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            if handle_damage:
                 handle_damage()
             return {}
 
