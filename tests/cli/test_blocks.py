@@ -404,18 +404,6 @@ async def test_the_turn_closes_with_what_was_in_fact_done(
     assert said["err"].strip() == (f"ollm: {account}" if account else "")
 
 
-@pytest.mark.parametrize(("again", "printed"), [("Use:\n```bash\nrm a.py\n```\n", 1), ("Use:\n```bash\nrm", 2)])
-async def test_an_answer_that_the_model_repeats_word_for_word_is_printed_once(
-    tmp_path: Path, again: str, printed: int
-) -> None:
-    async with running(tmp_path, ["Use:\n```bash\nrm a.py\n```", again] * 2, kind="llama.cpp") as runner:
-        done = await runner.run("-p", "How do I delete a.py?", OLLM_CALL_FORM="blocks")
-        document = json.loads((await runner.run("-p", "How?", "-o", "json", OLLM_CALL_FORM="blocks")).out)
-
-    assert done.out.count("Use:") == document["text"].count("Use:") == printed, done.out
-    assert done.out.endswith("```\n" if printed == 1 else "rm\n")
-
-
 async def test_a_command_is_not_run_twice_in_a_row_without_a_change(tmp_path: Path) -> None:
     look = "```run\ncat a.py\n```"
     said, _ = await run_task(tmp_path, {"a.py": "x = 1\n"}, "What is x?", [look, look, "It is 1."])

@@ -229,7 +229,7 @@ class JsonPrinter(Printer):
     def close(self, session_id: str) -> None:
         document = {
             "sessionId": session_id,
-            "text": "\n\n".join(dict.fromkeys(text.strip("\n") for text in self.texts if text.strip())),
+            "text": "\n\n".join(text.strip("\n") for text in self.texts if text.strip()),
             "toolCalls": [call for call in self._calls.values() if "status" in call],
             "usage": msgspec.to_builtins(self._usage),
             "reason": self.reason,

@@ -134,7 +134,6 @@ class TextPrinter(Printer):
         self._joiner = ""
         self._spoke = False  # True once text of the current message is printed.
         self._ended = False  # True between two messages of the model.
-        self._held = ""  # Holds back text while the message begins like the previous one.
         self._running: dict[str, str] = {}  # Summaries of calls in progress.
         self._priced = False  # True once the time to read the prompt is printed.
         self._gap = ""
@@ -149,7 +148,7 @@ class TextPrinter(Printer):
             case PrefillProgress():
                 self._print_price(event)
             case TextDelta(text=text) if not self.is_silent:
-                self._print_new(text)
+                self._print_text(self._show_hidden(text))
             case MessageRecorded(role="assistant"):
                 self._end_message()
             case ToolStarted():
@@ -164,13 +163,6 @@ class TextPrinter(Printer):
                     self._print_aside(f"ollm: {notice.text}")
             case TurnFinished(message=message) if message and event.reason != "loop":
                 self._print_aside(f"ollm: {message}")
-
-    def _print_new(self, text: str) -> None:
-        """Print the text of a message, unless it begins like the one before: one that is the same is left out."""
-        self._held += text
-        if len(self.texts) < 2 or not self.texts[-2].strip().startswith(self.texts[-1].strip()):
-            text, self._held = self._held, ""
-            self._print_text(self._show_hidden(text))
 
     def _show_hidden(self, text: str) -> str:
         """Escape hidden characters. A trailing joiner waits for the character that it may join."""
@@ -216,9 +208,6 @@ class TextPrinter(Printer):
             self._print_block(block)
 
     def _end_message(self) -> None:
-        text, self._held = self._held, ""
-        if [said.strip() for said in self.texts[-3:]].count(text.strip()) == 1:
-            self._print_text(self._show_hidden(text))
         self._print_open_block()
         if self._spoke:
             self._write("" if self._last == "\n" else "\n")
