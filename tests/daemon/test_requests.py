@@ -326,7 +326,7 @@ async def test_files_of_a_closed_session_go_back(tmp_path: Path) -> None:
         listed = (await found.ask("GET", f"/sessions/{session}/checkpoints")).json
 
     assert dry.json["files"] == done.json["files"] == [{"path": "a.txt", "change": "D"}]
-    assert "~~~diff" in dry.json["text"]
+    assert "```diff" in dry.json["text"]
     assert "-new" in dry.json["text"]
     assert not (found.workspace / "a.txt").exists()
     assert [line["kind"] for line in listed] == ["turn", "rewind"]

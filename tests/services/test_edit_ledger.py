@@ -38,8 +38,8 @@ def edit(ledger: EditLedger, path: Path, after: bytes | None) -> None:
 
 def undo(ledger: EditLedger, work: Path) -> tuple[Path, bool] | None:
     """The file, and whether it was removed."""
-    edit = asyncio.run(take_back_edit(ledger, ToolContext(boundary=Boundary.around(work)), "undo"))
-    return edit and (edit.path, edit.before is None)
+    taken = asyncio.run(take_back_edit(ledger, ToolContext(boundary=Boundary.around(work)), "undo"))
+    return taken and (taken[0].path, taken[0].before is None)
 
 
 def peek(ledger: EditLedger) -> tuple[Path, bytes | None]:
