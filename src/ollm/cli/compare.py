@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 import shutil
 import signal
 import sys
@@ -41,6 +43,7 @@ from ollm.services.compare import (
     CompareTask,
     TaskRepository,
     add_tasks,
+    find_new_modules,
     find_results,
     format_tasks,
     load_tasks,
@@ -147,6 +150,7 @@ FAULTS = {
     126: "cannot run",
     127: "cannot run",
 }  # These are exit codes of shells.
+FIND_MODULES = "import sys, importlib.machinery as m; print(*filter(m.PathFinder.find_spec, sys.argv[1:]))"
 MAX_SHOWN_LINES = 8
 MAX_REWRITE_TOKENS = 800  # A model may think before it answers.
 REWRITE_ORDER = (
@@ -211,9 +215,20 @@ class CompareSpace:
         """Run the check at the start of a task, or with the changes made in the repository `worked`. Returns its exit
         code, its output, and the changed files that it did not get."""
         top = await self.prepare(task, "check", flags)
+        task = await self._keep_modules(task, flags, worked, top) if worked else task
         dropped = await asyncio.to_thread(self.repository.take_changes, task, worked, top) if worked else ()
         folder, seconds = top / self.repository.prefix, parse_limit(task.limit)
         return *(await self._manager.run_command(folder, task.check, seconds, flags)), dropped
+
+    async def _keep_modules(self, task: CompareTask, flags: dict[str, Any], worked: Path, fresh: Path) -> CompareTask:
+        """Add the new modules to `keep` that would stand in for those of the check's own Python."""
+        folder = fresh / self.repository.prefix
+        new = find_new_modules(task.check, worked / self.repository.prefix, folder)
+        python = re.search(r"[\w./-]*\bpython[\d.]*", task.check)
+        words = (python[0] if python else "python", "-c", FIND_MODULES, *new)
+        known = await self._manager.run_command(folder, shlex.join(words), 60, flags) if new else (0, "")
+        shadows = new.keys() & {*sys.stdlib_module_names, *known[1].split()}
+        return replace(task, keep=(*task.keep, *sorted(one for name in shadows for one in new[name])))
 
     async def require_failing_start(self, name: str, task: CompareTask, *, network: bool) -> str:
         """Run the check at the start of a task and return its output. Raises UsageError unless it fails there."""

@@ -34,7 +34,8 @@ TEST_NAMES = ("**/test_*", "**/test.py", "**/tests.py", "**/*_test.*", "**/*.tes
 TEST_FILES = ("**/tests/**", "**/test/**", "**/__tests__/**", *TEST_NAMES)
 KEPT_FILES = (
     *TEST_FILES,
-    *("**/conftest.py", "**/pytest.ini", "**/tox.ini", "**/setup.cfg", "**/pyproject.toml", "**/noxfile.py"),
+    *("**/conftest.py", "**/pytest.ini", "**/.pytest.ini", "**/pytest.toml", "**/.pytest.toml"),
+    *("**/tox.ini", "**/setup.cfg", "**/pyproject.toml", "**/noxfile.py"),
     *("**/package.json", "**/Makefile", "**/jest.config.*", "**/vitest.config.*", "**/.git*"),
 )
 FIGURES = ("seconds", "reading", "writing", "tools", "tokensRead", "tokensWritten", "steps", "failedCalls", "joules")
@@ -42,6 +43,7 @@ PYTHON_CHECK = "python -m pytest -q {tests}"
 NEWEST = "HEAD"
 MAX_COMMITS = 50
 MAX_TOLD_LINES = 30
+MODULE_SUFFIXES = (".py", ".pyc", ".so")
 LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
 PATCH = ("diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv")
 LIMIT_PATTERN = r"^[1-9]\d{0,5}[smh]$"
@@ -208,6 +210,26 @@ class TaskRepository(GitCommands):
         if tree := self._git(worked, "write-tree", variables=variables, check=False).strip():
             return tree
         raise OllmError(f"git cannot read the files in {worked}.")
+
+
+def find_new_modules(check: str, worked: Path, fresh: Path) -> dict[str, set[str]]:
+    """Find the modules that a model made where Python looks first: in the folder of the check, and in PYTHONPATH. They
+    are given by name, with patterns of their files."""
+    found = dict[str, set[str]]()
+    named = re.search(r"PYTHONPATH=([\w./:-]+)", check)
+    for folder in {".", *(named[1] if named else "").split(":")}:
+        place = Path(os.path.normpath(folder))
+        if place.is_absolute() or ".." in place.parts or not (worked / place).is_dir():
+            continue
+        for file in (worked / place).iterdir():
+            name = file.name
+            if os.path.lexists(fresh / place / name):
+                continue
+            own = "__init__.*" if file.is_dir() and not file.is_symlink() else ""
+            stem, dot, _ = name.partition(".")
+            if stem.isidentifier() and (own or not dot or name.endswith(MODULE_SUFFIXES)):
+                found.setdefault(stem, set()).add(str(place / name / own))
+    return found
 
 
 class ComparePlan(TypedDict):

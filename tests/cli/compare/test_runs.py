@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -103,21 +104,23 @@ async def test_a_model_finds_no_later_commit_no_notes_and_no_network(tmp_path: P
 async def test_changes_to_tests_and_to_the_repository_itself_do_not_count(tmp_path: Path) -> None:
     cheat = "mkdir -p tests && echo good > tests/x && echo 'a.txt -diff' > .gitattributes"
     script = [shell(cheat), "Done.", write("tests/x", "bad\n"), *GOOD]
-    script += [shell("rm -rf tests a.txt; echo x > tests; git init -q a.txt"), "Done."]
+    shadow = "mkdir pytest; touch .pytest.toml argparse.py __main__.py pytest/__init__.py pytest/notes"
+    script += [shell(f"{shadow}; rm -rf tests a.txt; echo x > tests; git init -q a.txt"), "Done."]
     async with running(tmp_path, script) as runner:
         prepare(runner)
         (runner.workspace / "tests").mkdir()
         (runner.workspace / "tests/old").touch()
         git(runner.workspace, "add", ".")
         git(runner.workspace, "commit", "-qm", "Tests")
-        await add_task(runner, check="grep -q good tests/x a.txt 2>/dev/null; grep -q good a.txt && ! test -e tests/x")
+        check = "grep -q good tests/x a.txt 2>/dev/null; grep -q good a.txt && ! test -e tests/x"
+        await add_task(runner, check=f"{check} && {sys.executable} --version")
         done = await runner.run(*RUN, "scripted", "--times", "3", "--json")
         found = json.loads(done.out)["runs"]
 
     assert [(run["passed"], run["dropped"]) for run in found] == [
         (False, [".gitattributes", "tests/x"]),
         (True, ["tests/x"]),
-        (False, ["tests", "tests/old"]),
+        (False, [".pytest.toml", "argparse.py", "pytest/__init__.py", "tests", "tests/old"]),
     ]
     assert "its changes to tests/x do not count" in done.err
 
