@@ -31,7 +31,7 @@ from ollm.services.session_export.markdown import ExportSource, format_time
 from ollm.system.terminal_text import escape_controls
 
 COLUMNS = ("seconds", "reading", "writing", "in tools", "tokens read", "written", "steps", "failed calls", "joules")
-REASONS = {"answered": "the check fails", "timeout": "time limit"}
+REASONS = {"answered": "the check fails", "timeout": "time limit", "check-timeout": "the check met the time limit"}
 MAX_OUTPUT_CHARS = 4_000  # A page has the sessions of all runs.
 OpenSession = Callable[[str], AbstractContextManager[ExportSource]]
 

@@ -144,9 +144,10 @@ def write_tasks(process: ProcessScope, tasks: dict[str, CompareTask], *, yes: bo
     warn(f"added {format_count(len(tasks), 'task')}. Next: `ollm compare run --models A,B`.")
 
 
+TIMED_OUT = 124
 FAULTS = {
     0: "passes at the start",
-    124: "does not end in time",
+    TIMED_OUT: "does not end in time",
     126: "cannot run",
     127: "cannot run",
 }  # These are exit codes of shells.

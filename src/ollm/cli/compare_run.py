@@ -10,12 +10,13 @@ from time import monotonic
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from ollm import __version__
 from ollm.app import ProcessScope, open_conversation
 from ollm.app.models import change_loaded
 from ollm.cli.commands import complete_late
-from ollm.cli.compare import CompareSpace
+from ollm.cli.compare import TIMED_OUT, CompareSpace
 from ollm.cli.compare_results import print_comparison
 from ollm.cli.machine import inspect_hardware, measure_power
 from ollm.cli.options import (
@@ -81,7 +82,7 @@ def run(tasks: tuple[str, ...], workspace: str | None, as_json: bool, **options:
         raise UsageError(f"{TASK_FILE} is not trusted.", action="Read it, then run `ollm trust`.")
     parse_limit(options["limit"] or "1s")
     plan = ComparePlan(
-        tasks={name: known[name] for name in tasks or known},
+        tasks={name: replace(known[name], limit=options["limit"] or known[name].limit) for name in tasks or known},
         models=[name.strip() for name in options["models"].split(",") if name.strip()],
         times=options["times"],
         settings=parse_pairs(options["settings"], "=", "--set"),
@@ -186,7 +187,7 @@ class _TaskRuns:
                 with measure_power(conversation.parts.state.model.provider.base_url) as read_watts:
                     with suppress(TimeoutError):
                         async with (
-                            asyncio.timeout(parse_limit(self._plan["limit"] or task.limit)),
+                            asyncio.timeout(parse_limit(task.limit)),
                             conversation.turn(task.request) as stream,
                         ):
                             async for event in stream:
@@ -211,6 +212,7 @@ class _TaskRuns:
         if ended["reason"] != "timeout":
             code, _, ended["dropped"] = await self._space.check(task, flags, top)
             ended["passed"] = code == 0
+            ended["reason"] = "check-timeout" if code == TIMED_OUT else ended["reason"]
         return ended
 
 

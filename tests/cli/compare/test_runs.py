@@ -158,10 +158,12 @@ async def test_a_stopped_comparison_goes_on_where_it_was(number: int, tmp_path: 
 
 
 async def test_time_limits_servers_that_die_and_wrong_names_are_told(tmp_path: Path) -> None:
-    async with running(tmp_path, [Answer(text="slow", delay=60)], models=("scripted",), strict=True) as runner:
+    script = [Answer(text="slow", delay=60), *GOOD]
+    async with running(tmp_path, script, models=("scripted",), strict=True) as runner:
         prepare(runner)
-        await add_task(runner)
-        late = await runner.run(*RUN, "scripted", "--limit", "1s", "--json")
+        await add_task(runner, check=f"{CHECK} && sleep 60")
+        late = await runner.run(*RUN, "scripted", "--limit", "2s", "--json")
+        long = await runner.run(*RUN, "scripted", "--limit", "4s", "--json")
         wrong = [
             await runner.run(*RUN, *words.split())
             for words in (
@@ -178,6 +180,7 @@ async def test_time_limits_servers_that_die_and_wrong_names_are_told(tmp_path: P
 
     (run,) = json.loads(late.out)["runs"]
     assert (late.code, run["passed"], run["reason"]) == (0, False, "timeout")
+    assert "not passed (check-timeout)" in long.err
     assert [one.code for one in wrong] == [4, 2, 2, 2, 2]
     assert "nobody" in wrong[0].err
     assert (dead.code, changed.code) == (3, 2)
