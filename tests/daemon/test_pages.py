@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from tests.daemon.browser import Visitor, chromium, get_port, make_link, visit
 from tests.daemon.long_session import LONG, write_long_session
-from tests.daemon.running import WRITE, Daemon, daemon
+from tests.daemon.running import Daemon, daemon
 from tests.servers.answers import Answer
 from tests.sizes import SOAK
 
@@ -108,9 +108,8 @@ async def test_one_logs_in_asks_confirms_and_sees_the_answer_rendered(tmp_path: 
         await page.wait_for_selector("ollm-messages .item >> text=Written.")
         for address in ("session/", "session/nonsense", f"session/{NOBODY}", "nonsense"):
             await page.evaluate("address => { location.hash = '#/' + address; }", address)
-            await page.wait_for_selector(
-                f"main .blank h1 >> text=No such {'session' if 'session' in address else 'page'}"
-            )
+            kind = "session" if "session" in address else "page"
+            await page.wait_for_selector(f"main .blank h1 >> text=No such {kind}")
             await page.wait_for_function("document.title === 'Not found · ollm'")
             await page.click("main .blank a >> text=All sessions")
             await page.wait_for_selector("main .blank h1 >> text=Pick a session")
@@ -403,30 +402,6 @@ async def test_a_question_of_a_shell_command_stays_until_it_is_answered(tmp_path
         assert "42" in str(found.server.chats[-1]["messages"][-1])
         assert (found.workspace / "made.txt").exists()
         assert visitor.faults + other.faults == []
-
-
-async def test_many_sessions_work_in_a_folder_if_the_settings_say_so(tmp_path: Path, browser: Any) -> None:
-    """A new one asks nothing and stops nothing; by default it asks first."""
-    async with daemon(tmp_path, [WRITE, "Written."]) as found, visit(browser, found) as visitor:
-        page, first = visitor.page, await found.open()
-        await visitor.open_session(first)
-        await visitor.say("Write it")
-        await page.wait_for_selector("ollm-confirmation")
-        await page.click("text=New")
-        await page.click("dialog >> text=Start")
-        await page.click("dialog:has-text('Open beside?') >> text=Cancel")
-        (found.home / "config.yaml").write_text("workspace:\n  sessions: many\n")
-        await page.click("text=New")
-        await page.click("dialog >> text=Start")
-        await page.wait_for_function("first => !location.hash.endsWith(first)", arg=first)
-        assert await page.locator("dialog").count() == 0
-        await visitor.open_session(first)
-        await page.click("ollm-confirmation .primary")
-        await page.wait_for_selector(".item >> text=Written.")
-        await page.wait_for_selector(".notice >> text=Changed: new.txt")
-        await page.reload()
-        await page.wait_for_selector(".notice >> text=Changed: new.txt")
-        assert visitor.faults == []
 
 
 async def test_the_box_completes_runs_commands_and_gets_queued_words_back(tmp_path: Path, browser: Any) -> None:

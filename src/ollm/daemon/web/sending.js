@@ -69,8 +69,8 @@ async function runCommand(page, text, command) {
     location.hash = `#/session/${reply.argument}`;
     dispatchEvent(new Event("ollm-sessions-changed")); // it may be a new one
   }
-  if (reply.followUp === "new-session") {
-    const opened = await openSession(page.workspace);
+  if (["new-session", "open-folder"].includes(reply.followUp)) {
+    const opened = await openSession(reply.followUp === "open-folder" ? reply.argument : page.workspace);
     if (opened) location.hash = `#/session/${opened.sessionId}`;
   }
   if (name === "copy") return navigator.clipboard.writeText(reply.text).then(() => say("Copied the last answer."));

@@ -6,7 +6,7 @@ import { ask, attempt, say } from "./toast.js";
 
 class SettingsPage extends Page {
   title_ = "Settings";
-  lead = "What is in force, and where it comes from. The pencil changes one in your own file.";
+  lead = `What is in force, and where it comes from.${readRights().readOnly ? "" : " The pencil changes one in your own file."}`;
 
   async load() {
     const found = await get(`/settings${this.folderQuery}`);
