@@ -83,7 +83,7 @@ def run(tasks: tuple[str, ...], workspace: str | None, as_json: bool, **options:
     parse_limit(options["limit"] or "1s")
     plan = ComparePlan(
         tasks={name: replace(known[name], limit=options["limit"] or known[name].limit) for name in tasks or known},
-        models=[name.strip() for name in options["models"].split(",") if name.strip()],
+        models=[*dict.fromkeys(name.strip() for name in options["models"].split(",") if name.strip())],
         times=options["times"],
         settings=parse_pairs(options["settings"], "=", "--set"),
         limit=options["limit"],
@@ -95,6 +95,10 @@ def run(tasks: tuple[str, ...], workspace: str | None, as_json: bool, **options:
             "version": f"ollm {__version__}",
         },
     )
+    if not plan["models"]:
+        raise UsageError("--models names no model.", action="See `ollm models list`.")
+    for name, task in plan["tasks"].items():
+        space.repository.require_files(name, task)
     with space.lock():
         try:
             asyncio.run(_TaskRuns(space, plan).run())

@@ -126,7 +126,23 @@ class TaskRepository(GitCommands):
         words = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{commit}^{{commit}}")
         if found := self._git(self.top, *words, check=False).strip():
             return found
+        if commit == NEWEST:
+            raise UsageError(f"{self.top} has no commit yet.", action="Commit your work first.")
         raise UsageError(f"{self.top} has no commit {commit}.", action="See `git log --oneline`.")
+
+    def require_files(self, name: str, task: CompareTask) -> None:
+        """Raise UsageError unless each of `files` is in the commit `filesFrom`, or at least at the start."""
+        if task.files and not task.files_from:
+            raise UsageError(f"{name}: has `files`, and no `filesFrom`.", action=f"Name their commit in {TASK_FILE}.")
+        commits = [self.resolve(commit) for commit in (task.files_from, task.start) if commit]
+        for file in task.files:
+            if not any(self._has_file(commit, file) for commit in commits):
+                action = f"Correct `files` in {TASK_FILE}."
+                raise UsageError(f"{name}: the commit {task.files_from} has no file {file}.", action=action)
+
+    def _has_file(self, commit: str, file: str) -> bool:
+        words = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{commit}:./{file}")
+        return bool(self._git(self.top / self.prefix, *words, check=False).strip())
 
     def list_uncommitted(self) -> list[str]:
         """List the files of the workspace that differ from the last commit, new ones included."""
@@ -152,6 +168,7 @@ class TaskRepository(GitCommands):
 
     def read_commits(self, commits: str, task: CompareTask) -> dict[str, CompareTask]:
         """Make a task by the pattern of another of each commit that changes tests and source, the newest first."""
+        self.resolve(NEWEST)
         folder, found = f"./{self.prefix}", dict[str, CompareTask]()
         words = ("rev-list", "--min-parents=1", "--max-parents=1", *[f"-n{MAX_COMMITS}"] * (commits == NEWEST))
         for commit in self._git(self.top, *words, "--end-of-options", commits, "--", folder).split():

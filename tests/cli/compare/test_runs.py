@@ -172,19 +172,25 @@ async def test_time_limits_servers_that_die_and_wrong_names_are_told(tmp_path: P
                 "scripted --set x=1",
                 "scripted --set temperature=hot",
                 "scripted -- bad",
+                ",",
             )
         ]
         dead = await runner.run(*RUN, "scripted", OLLM_BASE_URL="http://127.0.0.1:1")
         (runner.workspace / ".ollm/tasks.yaml").write_text((runner.workspace / ".ollm/tasks.yaml").read_text() + "\n")
         changed = await runner.run(*RUN, "scripted")
+        with (runner.workspace / ".ollm/tasks.yaml").open("a") as file:
+            file.write("  filesFrom: HEAD\n  files: [a.txt, gone.txt]\n")
+        await runner.run("trust")
+        gone = await runner.run(*RUN, "scripted")
 
     (run,) = json.loads(late.out)["runs"]
     assert (late.code, run["passed"], run["reason"]) == (0, False, "timeout")
     assert "not passed (check-timeout)" in long.err
-    assert [one.code for one in wrong] == [4, 2, 2, 2, 2]
+    assert [one.code for one in wrong] == [4, 2, 2, 2, 2, 2]
     assert "nobody" in wrong[0].err
     assert (dead.code, changed.code) == (3, 2)
     assert "ollm trust" in changed.err
+    assert "good: the commit HEAD has no file gone.txt" in gone.err
 
 
 async def test_the_best_model_is_named_with_its_reason_and_set_after_yes(tmp_path: Path) -> None:

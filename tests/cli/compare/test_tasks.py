@@ -110,6 +110,8 @@ async def test_no_repository_and_uncommitted_files_are_told_with_the_next_step(t
     words = ("compare", "add", "x", "--request", "Do it.", "--check", CHECK, "--yes")
     async with running(tmp_path, []) as runner:
         without = await runner.run(*words)
+        git(runner.workspace, "init", "-q", "-b", "main")
+        empty = await runner.run("compare", "add", "--from-commits")
         prepare(runner)
         (runner.workspace / "new.txt").touch()
         dirty = await runner.run(*words)
@@ -117,6 +119,7 @@ async def test_no_repository_and_uncommitted_files_are_told_with_the_next_step(t
 
     assert (without.code, dirty.code, named.code) == (2, 2, 0)
     assert "git init" in without.err
+    assert "has no commit yet" in empty.err
     assert "new.txt" in dirty.err
     assert "--start HEAD" in dirty.err
 
