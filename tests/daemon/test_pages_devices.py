@@ -3,11 +3,12 @@
 import asyncio
 import json
 import socket
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from tests.daemon.browser import PATIENCE_MS, chromium
+from tests.daemon.browser import PATIENCE_MS, chromium, visit
 from tests.daemon.running import WRITE, Daemon, daemon
 from tests.servers.certificates import self_signed
 
@@ -125,3 +126,28 @@ async def test_a_phone_is_paired_sends_answers_and_is_revoked(tmp_path: Path) ->
         await page.reload()
         await page.get_by_text("This device is not paired.").wait_for()
         assert not faults
+
+
+async def test_many_sessions_work_in_a_folder_if_the_settings_say_so(tmp_path: Path) -> None:
+    """A new one asks nothing and stops nothing; by default it asks first."""
+    async with daemon(tmp_path, [WRITE, "Written."]) as found, chromium() as browser, visit(browser, found) as visitor:
+        page, first = visitor.page, await found.open()
+        await visitor.open_session(first)
+        await visitor.say("Write it")
+        await page.wait_for_selector("ollm-confirmation")
+        await page.click("text=New")
+        await page.click("dialog >> text=Start")
+        await page.click("dialog:has-text('Open beside?') >> text=Cancel")
+        (found.home / "config.yaml").write_text("workspace:\n  sessions: many\n")
+        await page.click("text=New")
+        await page.click("dialog >> text=Start")
+        await page.wait_for_function("first => !location.hash.endsWith(first)", arg=first)
+        assert await page.locator("dialog").count() == 0
+        start = "git init -q && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x"
+        subprocess.run(["/bin/sh", "-c", start], cwd=found.workspace, check=True)
+        await visitor.say("/worktree fix")
+        await page.wait_for_selector("text=⎇ fix")
+        await visitor.open_session(first)
+        await page.click("ollm-confirmation .primary")
+        await page.wait_for_selector(".notice >> text=Changed: new.txt")
+        assert visitor.faults == []

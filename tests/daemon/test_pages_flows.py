@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ from tests.cli.command import ollm
 from tests.cli.forked import ForkedProcess, find_fork_server
 from tests.daemon.browser import Visitor, chromium, visit
 from tests.daemon.long_session import LONG, write_long_session
-from tests.daemon.running import WRITE, Daemon, daemon
+from tests.daemon.running import Daemon, daemon
 from tests.servers.answers import Answer
 from tests.servers.archive_machine import ArchiveMachine
 from tests.sizes import SOAK
@@ -359,29 +358,4 @@ async def test_a_session_that_is_in_the_archive_only_is_got_and_read(tmp_path: P
         await page.click("ollm-pull-card >> text=Get it")
         await page.wait_for_selector(".item >> text=A plan.")
         assert await page.locator("ollm-composer").is_visible()
-        assert visitor.faults == []
-
-
-async def test_many_sessions_work_in_a_folder_if_the_settings_say_so(tmp_path: Path) -> None:
-    """A new one asks nothing and stops nothing; by default it asks first."""
-    async with daemon(tmp_path, [WRITE, "Written."]) as found, chromium() as browser, visit(browser, found) as visitor:
-        page, first = visitor.page, await found.open()
-        await visitor.open_session(first)
-        await visitor.say("Write it")
-        await page.wait_for_selector("ollm-confirmation")
-        await page.click("text=New")
-        await page.click("dialog >> text=Start")
-        await page.click("dialog:has-text('Open beside?') >> text=Cancel")
-        (found.home / "config.yaml").write_text("workspace:\n  sessions: many\n")
-        await page.click("text=New")
-        await page.click("dialog >> text=Start")
-        await page.wait_for_function("first => !location.hash.endsWith(first)", arg=first)
-        assert await page.locator("dialog").count() == 0
-        start = "git init -q && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x"
-        subprocess.run(["/bin/sh", "-c", start], cwd=found.workspace, check=True)
-        await visitor.say("/worktree fix")
-        await page.wait_for_selector("text=⎇ fix")
-        await visitor.open_session(first)
-        await page.click("ollm-confirmation .primary")
-        await page.wait_for_selector(".notice >> text=Changed: new.txt")
         assert visitor.faults == []
