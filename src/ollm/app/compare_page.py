@@ -156,11 +156,11 @@ def _draw_chart(models: Sequence[dict[str, Any]], letters: dict[str, str]) -> st
     longest = max((one["figures"]["seconds"] for one in tried), default=1) or 1
     unit = 10 ** math.floor(math.log10(longest))
     end = math.ceil(longest / unit) * unit
-    drawn = [f'<text x="{12 + 81 * share}%" y="93%">{_format_tick(end * share)}</text>' for share in (0, 0.5, 1)]
+    drawn = [f'<text x="{12 + 74 * share}%" y="93%">{_format_tick(end * share)}</text>' for share in (0, 0.5, 1)]
     places: list[tuple[float, float]] = []
     for one in tried:
         share, spread = one["passed"] / one["tried"], one["spread"] / one["tried"]
-        x, y = 12 + 81 * one["figures"]["seconds"] / end, 84 - 78 * share
+        x, y = 12 + 74 * one["figures"]["seconds"] / end, 84 - 78 * share
         beside = 24 * sum(abs(x - other) < 6 and abs(y - height) < 9 for other, height in places)
         places.append((x, y))
         low, high = (84 - 78 * min(max(share + side * spread, 0), 1) for side in (-1, 1))
