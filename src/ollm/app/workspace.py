@@ -25,7 +25,6 @@ from ollm.store.workspace_place import (
     get_worktree_directory,
     keep_identity,
 )
-from ollm.system.paths import Boundary
 from ollm.tools.catalogue import list_categories
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from ollm.store.notes import NoteStore
     from ollm.store.workspace_db import WorkspaceDatabase
     from ollm.system.folders import FolderMemory
+    from ollm.system.paths import Boundary
     from ollm.system.sandbox.sandbox import Sandbox
 
 
@@ -88,6 +88,7 @@ class WorkspaceScope:
 
     @cached_property
     def boundary(self) -> Boundary:
+        from ollm.system.paths import Boundary
 
         roots = [self.process.resolve_directory(root, self.path) for root in self.process.settings.tools.allowed_roots]
         return Boundary.around(

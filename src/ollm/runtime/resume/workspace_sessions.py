@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -172,9 +171,13 @@ class WorkspaceContext:
         self._write_fact("aliases", [])
 
     def _read_fact(self, name: str) -> Any:
+        import json
+
         return json.loads(self.database.get_fact(name) or "{}")
 
     def _write_fact(self, name: str, value: Any) -> None:
+        import json
+
         self.database.set_fact(name, json.dumps(value))  # JSON escapes the bytes of a path that are not UTF-8.
 
 
