@@ -131,7 +131,7 @@ class DaemonService:
         held = self.hub.find(session) if session is not None else None
         if session is not None and (held is None or not held.is_at(workspace)):
             workspace = await asyncio.to_thread(self._locate_session, session, workspace)
-        if os.path.realpath(workspace).startswith(os.path.realpath(self.process.home.root)):
+        if workspace.resolve().is_relative_to(self.process.home.root.resolve()):
             require_local(device, "Sessions in ollm's own folders are opened")  # The daemon's token lies there.
         options = ConversationOptions(
             workspace=workspace,

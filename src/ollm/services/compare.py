@@ -250,7 +250,7 @@ def find_new_modules(check: str, worked: Path, fresh: Path) -> dict[str, set[str
 
 
 class ComparePlan(TypedDict):
-    """A comparison, as it stands in the file. `about` says when it was begun, on what, and with which version."""
+    """A comparison as the file holds it. `about` says when it was begun, on what, and with which version."""
 
     tasks: dict[str, CompareTask]
     models: Sequence[str]
