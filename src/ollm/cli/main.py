@@ -16,6 +16,7 @@ def run() -> None:
     import gc
 
     gc.set_threshold(50_000)  # Starting makes many objects and hardly any garbage.
+    sys.modules.setdefault("typing_extensions", None)  # type: ignore[arg-type]  # msgspec loads faster without it.
     try:
         from ollm.cli.entry import main
 

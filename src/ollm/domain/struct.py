@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
+
+if sys.modules.get("typing_extensions", sys) is None:
+    del sys.modules["typing_extensions"]  # The command hides it until msgspec is loaded.
 
 T = TypeVar("T")
 
