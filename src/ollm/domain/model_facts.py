@@ -105,11 +105,6 @@ class ModelFacts(Data, frozen=True):
         refused = "takes_tools" in names and not self.takes_tools
         return {*names, "call_form", "result_form"} if refused else names
 
-    @property
-    def needs_workaround(self) -> bool:
-        """Return True if the server drops system messages or leaves thinking in the answer."""
-        return self.system_form == "user" or self.thinking in ("tagged", "opened")
-
     def average_speeds(self, read: float | None, write: float | None) -> "ModelFacts":
         """Average the known speeds with the measured ones. A small difference changes nothing, so nothing is saved."""
         read = _average_speed(self.prefill_per_second, read)

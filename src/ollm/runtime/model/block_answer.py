@@ -18,13 +18,12 @@ from ollm.providers.base import (
     ThinkingPiece,
     WrittenPiece,
 )
-from ollm.runtime.model.tool_call_fallback import StreamWatch, stream_pieces
+from ollm.runtime.model.tool_call_fallback import StreamWatch, format_request, stream_pieces
 from ollm.runtime.small_models.blocks import CUT_OFF, FILE_BLOCK, REPEATED, Block, BlockStreamParser
 from ollm.runtime.small_models.rendering import (
     can_change,
     find_skill_reading,
     parse_parameters,
-    render_block_messages,
     translate_command,
 )
 
@@ -48,7 +47,7 @@ class BlockAnswer:
         """Stream the answer up to its command. The first of a model is read whole: its text may prove to be a thought
         by the end tag alone."""
         known, whole = self.facts.thinking is not None, False
-        async with aclosing(stream_pieces(self._provider, self._render_request())) as pieces:
+        async with aclosing(stream_pieces(self._provider, self._render_request(), self.facts)) as pieces:
             async for piece in pieces:
                 self._watch.observe_piece(piece)
                 known = known or isinstance(piece, ThinkingPiece)
@@ -85,10 +84,10 @@ class BlockAnswer:
             yield TextPiece(text)
 
     def _render_request(self) -> ChatRequest:
-        messages = render_block_messages(self._request.messages, self._request.tools)
+        messages, tools = format_request(self._request.messages, self._request.tools, self.facts)
         longest = min(self._request.max_tokens or MAX_BLOCK_TOKENS, MAX_BLOCK_TOKENS)
         heat = self._request.temperature or 0.0
-        return replace(self._request, messages=messages, tools=(), max_tokens=longest, temperature=heat)
+        return replace(self._request, messages=messages, tools=tools, max_tokens=longest, temperature=heat)
 
     def _find_limit(self) -> int:
         """Return our own token limit if it ended the answer, or 0 if the window or the server did."""

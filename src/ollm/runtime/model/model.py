@@ -8,7 +8,7 @@ import re
 from binascii import crc32
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -33,7 +33,13 @@ from ollm.providers.base import (
     ThinkingPiece,
     name_model,
 )
-from ollm.runtime.model.tool_call_fallback import StreamWatch, ToolCallFallback, format_request, stream_pieces
+from ollm.runtime.model.tool_call_fallback import (
+    Messages,
+    ToolCallFallback,
+    ToolSchemas,
+    format_request,
+    stream_pieces,
+)
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
@@ -54,8 +60,7 @@ class Model:
     """Sends messages and yields pieces. The window stays fixed: changing it would make a server reload the model."""
 
     def __init__(self, provider: Provider, name: str, window: int, facts: ModelFacts, *, why: str = "") -> None:
-        self._server = self.provider = provider
-        self._adapt_provider(facts)
+        self.provider = provider
         self.looked = False  # Set once this process has looked at the chat template.
         self._found: dict[str, Any] = {}  # The results of the look are applied between two requests.
         self.answering = asyncio.Event()  # Set once the server has begun its first answer.
@@ -76,22 +81,16 @@ class Model:
         self.is_small = False  # A small model is shown files, even if it calls natively.
         self.advice = ""  # Explains how a server that refused tools would take them.
 
-    def _adapt_provider(self, facts: ModelFacts) -> None:
-        if facts.needs_workaround:
-            from ollm.runtime.model.workarounds import AdaptedProvider
-
-            self.provider = cast("Provider", AdaptedProvider(self._server, facts))
-
-    async def look_at_template(self, tools: tuple[ToolSchema, ...] = ()) -> None:
+    async def look_at_template(self, tools: ToolSchemas = ()) -> None:
         """Look at the server's chat template, unless that was done before or `tools` were refused now. If it leaves out
         a part of the conversation, `apply_look` changes to a form that it shows."""
         self.looked, facts = True, self.facts
         try:
-            known_info = getattr(self._server, "described", None)
-            info = known_info or await self._server.describe(self.name)
+            known_info = getattr(self.provider, "described", None)
+            info = known_info or await self.provider.describe(self.name)
         except (OllmError, NotImplementedError):  # An extension's provider need not list models.
             return
-        if getattr(self._server, "is_silent", False):
+        if getattr(self.provider, "is_silent", False):
             return
         self._found = {"server_mark": info.mark}
         if not info.template or (info.mark == facts.server_mark and not tools) or facts.chats_only:
@@ -99,7 +98,7 @@ class Model:
         from ollm.runtime.model.template_checks import TemplateLook
 
         known = facts.forget_server() if facts.server_mark else facts
-        look = TemplateLook(self._server, self._make_request((), tools, None))
+        look = TemplateLook(self.provider, self._make_request((), tools, None))
         try:
             self._found |= (await look.choose_forms(known)).list_changes(facts)
         except ModelError:  # The next process looks again.
@@ -108,9 +107,7 @@ class Model:
     def apply_look(self) -> None:
         """Apply what the look at the template found, between two requests."""
         found, self._found = self._found, {}
-        if found:
-            self.facts = replace(self.facts, **found)
-            self._adapt_provider(self.facts)
+        self.facts = replace(self.facts, **found) if found else self.facts
 
     @property
     def origin(self) -> str:
@@ -188,8 +185,8 @@ class Model:
 
     def stream(
         self,
-        messages: tuple[PromptMessage, ...],
-        tools: tuple[ToolSchema, ...],
+        messages: Messages,
+        tools: ToolSchemas,
         max_tokens: int | None,
         schema: JsonObject | None = None,
     ) -> AsyncGenerator[AnyPiece, None]:
@@ -200,52 +197,51 @@ class Model:
         return self.queue.relay(pieces, background=False) if self.queue else pieces
 
     async def _stream_now(
-        self,
-        messages: tuple[PromptMessage, ...],
-        tools: tuple[ToolSchema, ...],
-        max_tokens: int | None,
-        schema: JsonObject | None,
+        self, messages: Messages, tools: ToolSchemas, max_tokens: int | None, schema: JsonObject | None
     ) -> AsyncGenerator[AnyPiece, None]:
-        refused, self._doubts, may_call = True, 0, schema is None
+        """Stream the answer. A refused request is sent again without what was refused."""
+        self._doubts, refused = 0, True
         if schema is not None:
             messages, tools = format_request(messages, tools, self.facts)[0], ()
         while refused:
             self.apply_look()
             messages, answered, refused = self._leave_out_refused(messages), False, False
-            request = self._build_request(messages, tools, max_tokens, schema)
-            expected = self.reading.estimate(request, self.facts)
-            if expected and getattr(self.provider, "kind", None) != "llama.cpp":  # That server reports it itself.
-                yield expected
-            answer, watch = self._create_answer(request) if tools else None, StreamWatch()
             try:
-                async with aclosing(
-                    answer.stream_answer() if answer else stream_pieces(self.provider, request)
-                ) as pieces:
+                async with aclosing(self._stream_answer(messages, tools, max_tokens, schema)) as pieces:
                     async for piece in pieces:
-                        if isinstance(piece, ProgressPiece):
-                            yield self.reading.add_time_left(piece, self.facts)
-                        elif may_call or not isinstance(piece, CallPiece):
-                            answered = True
-                            self.answering.set()
-                            self.reading.observe_answer(piece)
-                            if not answer:
-                                watch.observe_piece(piece)
-                            yield piece
+                        answered = answered or not isinstance(piece, ProgressPiece)
+                        yield piece
             except ModelError as error:
-                again = (
-                    None if answered else await self._reduce_refused(error, messages, tools, bound=schema is not None)
-                )
+                bound = schema is not None
+                again = None if answered else await self._reduce_refused(error, messages, tools, bound=bound)
                 if again is None:
                     raise
                 messages, refused, schema = again, True, None
-            finally:
-                if answer:
-                    self.facts, self.counted = answer.facts, answer.counted
-                    self._may_probe = answer.may_probe
-                    self.advice = answer.advice or self.advice
-                else:
-                    self.facts = watch.update_facts(self.facts)
         self._learn_refusal()
+
+    async def _stream_answer(
+        self, messages: Messages, tools: ToolSchemas, max_tokens: int | None, schema: JsonObject | None
+    ) -> AsyncGenerator[AnyPiece, None]:
+        """Stream the answer to one request, with the time that is left, and learn from it. Without tools there are no
+        calls."""
+        request = replace(self._make_request(messages, tools, max_tokens), response_schema=schema)
+        expected = self.reading.estimate(request, self.facts)
+        if expected and getattr(self.provider, "kind", None) != "llama.cpp":  # That server reports it itself.
+            yield expected
+        answer = self._create_answer(request)
+        try:
+            async with aclosing(answer.stream_answer()) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, ProgressPiece):
+                        yield self.reading.add_time_left(piece, self.facts)
+                    elif tools or not isinstance(piece, CallPiece):
+                        self.answering.set()
+                        self.reading.observe_answer(piece)
+                        yield piece
+        finally:
+            self.facts, self.advice = answer.facts, answer.advice or self.advice
+            if tools:
+                self.counted, self._may_probe = answer.counted, answer.may_probe
 
     def _learn_refusal(self) -> None:
         self._thinking_refusals += self._doubts
@@ -253,8 +249,8 @@ class Model:
             self.facts = replace(self.facts, takes_thinking=False)
 
     async def _reduce_refused(
-        self, error: ModelError, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], *, bound: bool
-    ) -> tuple[PromptMessage, ...] | None:
+        self, error: ModelError, messages: Messages, tools: ToolSchemas, *, bound: bool
+    ) -> Messages | None:
         """Return the messages to send again without what was refused, or None if there is no such thing."""
         refused = isinstance(error, RequestRefusedError)
         if (bound and refused) or self.pictures.learn_refusal(error, messages):
@@ -274,70 +270,56 @@ class Model:
         other = self._leave_out_refused(messages)
         return other if refused and other != messages else None
 
-    def _leave_out_refused(self, messages: tuple[PromptMessage, ...]) -> tuple[PromptMessage, ...]:
+    def _leave_out_refused(self, messages: Messages) -> Messages:
         """Leave out the pictures that the server refused, and its own ids of calls if its template refuses them."""
         messages = self.pictures.leave_out(messages)
         if not self._drops_ids:
             return messages
         return tuple(message.without_ids() for message in messages)
 
-    def _build_request(
-        self,
-        messages: tuple[PromptMessage, ...],
-        tools: tuple[ToolSchema, ...],
-        max_tokens: int | None,
-        schema: JsonObject | None,
-    ) -> ChatRequest:
+    def _make_request(self, messages: Messages, tools: ToolSchemas, max_tokens: int | None) -> ChatRequest:
         form = self.facts.call_form
         slips = self.facts.chats_only if form == "none" else tools and form == "text"
         temperature = SMALL_MODEL_TEMPERATURE if slips else None
         if self.settings and self.settings.temperature is not None:
             temperature = self.settings.temperature
-        return replace(self._make_request(messages, tools, max_tokens), temperature=temperature, response_schema=schema)
-
-    def _make_request(
-        self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None
-    ) -> ChatRequest:
         return ChatRequest(
             model=self.name,
             messages=messages,
             window=self.window,
             tools=tools,
             max_tokens=max_tokens,
+            temperature=temperature,
             settings=self.settings,
         )
 
     def _create_answer(self, request: ChatRequest) -> ToolCallFallback | BlockAnswer:
-        if self.facts.call_form != "blocks":
+        if self.facts.call_form != "blocks" or not request.tools:
             return ToolCallFallback(self.provider, request, self.facts, may_probe=self._may_probe)
         from ollm.runtime.model.block_answer import BlockAnswer
 
         return BlockAnswer(self.provider, request, self.facts)
 
-    def format_like_last(
-        self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None = None
-    ) -> ChatRequest:
+    def format_like_last(self, messages: Messages, tools: ToolSchemas, max_tokens: int | None = None) -> ChatRequest:
         """Build a request in the form in which the last one was sent."""
         return self._make_request(
             *format_request(self._leave_out_refused(messages), tools, self.counted), max_tokens=max_tokens
         )
 
-    async def count_tokens(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
+    async def count_tokens(self, messages: Messages, tools: ToolSchemas) -> int | None:
         """Count the exact tokens of the last request. Return None if the server cannot, without failing the turn."""
         try:
             return await self.provider.count_prompt(self.format_like_last(messages, tools))
         except OllmError:
             return None
 
-    def summarise_aside(
-        self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int
-    ) -> AsyncIterator[str]:
+    def summarise_aside(self, messages: Messages, tools: ToolSchemas, max_tokens: int) -> AsyncIterator[str]:
         """Yield the answer to the conversation's own messages, sent like the last request so that the server's cache
         stays valid. Records no facts."""
-        pieces = stream_pieces(self.provider, self.format_like_last(messages, tools, max_tokens))
+        pieces = stream_pieces(self.provider, self.format_like_last(messages, tools, max_tokens), self.facts)
         return iterate_text(self.queue.relay(pieces, background=False) if self.queue else pieces)
 
-    def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
+    def summarise(self, messages: Messages, max_tokens: int) -> AsyncIterator[str]:
         """Yield the text of an answer to `messages`, without tools, as it comes."""
         return iterate_text(self.stream(messages, (), max_tokens))
 
@@ -401,7 +383,7 @@ class ReadingTime:
             speed = (piece.processed - at) / (now - began)
         return replace(piece, seconds_left=round(left / speed, 1)) if speed and left > 0 else piece
 
-    def _find_unread(self) -> tuple[PromptMessage, ...]:
+    def _find_unread(self) -> Messages:
         """Return the messages from the first difference on, without the server's own last answer."""
         *form, messages = self._sending
         *read_form, read = self._read
@@ -421,7 +403,7 @@ class RefusedPictures:
         self._refused: set[int] = set()
         self._told = False
 
-    def learn_refusal(self, error: ModelError, messages: tuple[PromptMessage, ...]) -> bool:
+    def learn_refusal(self, error: ModelError, messages: Messages) -> bool:
         """Return True if the request has images and may have been refused for them, so it can be sent without."""
         found = {hash(image.data) for message in messages for image in message.images} - self._refused
         refused = isinstance(error, RequestRefusedError) or PICTURE_WORDS.search(error.message)
@@ -430,7 +412,7 @@ class RefusedPictures:
         self._refused |= found
         return True
 
-    def leave_out(self, messages: tuple[PromptMessage, ...]) -> tuple[PromptMessage, ...]:
+    def leave_out(self, messages: Messages) -> Messages:
         """Replace each refused image with a short note."""
         if not self._refused or not any(message.images for message in messages):
             return messages

@@ -31,8 +31,8 @@ from ollm.runtime.model.template_checks import (
     join_text,
     make_word,
 )
+from ollm.runtime.model.thinking import CLOSING, OPENING
 from ollm.runtime.model.tool_call_fallback import AnswerParser, StreamWatch, ToolCallFallback
-from ollm.runtime.model.workarounds import CLOSING, OPENING, AdaptedProvider
 from ollm.runtime.small_models.blocks import FILE_BLOCK
 from ollm.runtime.small_models.edits import read_change
 
@@ -117,7 +117,7 @@ class Probe:
         report: Callable[[Trial], None],
         announce: Callable[[str], None] = lambda _name: None,
     ) -> None:
-        self._server = self._provider = provider  # The workarounds found so far apply to `_provider`.
+        self._provider = provider
         self._request = request
         self._tools = tools
         self._report = report
@@ -154,7 +154,7 @@ class Probe:
         return await self._run_trials(forget_faults(facts), trials)
 
     async def _run_trials(self, facts: ModelFacts, trials: Trials) -> ModelCard:
-        facts = replace(facts, server=await identify_server(self._server))
+        facts = replace(facts, server=await identify_server(self._provider))
         for name, trial in trials.items():
             self._announce(name)
             begin, before = monotonic(), facts.faults
@@ -166,9 +166,7 @@ class Probe:
                 done = replace(done, remedy=remedy, workaround=WORKAROUNDS.get(fault, ""))
             self._trials.append(done)
             self._report(done)
-            self._provider, self._advice = self._server, ""
-            if facts.needs_workaround:
-                self._provider = cast("Provider", AdaptedProvider(self._server, facts))
+            self._advice = ""
         return ModelCard(model=self._request.model, facts=facts, trials=tuple(self._trials))
 
     async def _try_speed(self, facts: ModelFacts) -> Finding:
@@ -195,13 +193,13 @@ class Probe:
         """Find how the model's thinking arrives, and whether it can be switched off."""
         asked = PromptMessage(role="user", content="What is 17 times 3?")
         request = replace(self._request, messages=(asked,), max_tokens=MAX_THINKING_TOKENS, temperature=0)
-        prompt = await self._server.render(request) or ""
-        form = find_thinking_form(await collect_pieces(self._server.stream(request)), prompt)
+        prompt = await self._provider.render(request) or ""
+        form = find_thinking_form(await collect_pieces(self._provider.stream(request)), prompt)
         if form == "none":
             return replace(facts, thinking=form, thinking_off=None), True, "none"
         quiet = replace(request, settings=replace(request.settings or ModelSettings(), thinking="off"))
-        prompt = await self._server.render(quiet) or ""
-        off = find_thinking_form(await collect_pieces(self._server.stream(quiet)), prompt) == "none"
+        prompt = await self._provider.render(quiet) or ""
+        off = find_thinking_form(await collect_pieces(self._provider.stream(quiet)), prompt) == "none"
         facts = replace(facts, thinking=form, thinking_off=off)
         told = "`thinking: off` stops it" if off else "`thinking: off` has no effect"
         if form == "separate":

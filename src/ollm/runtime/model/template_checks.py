@@ -21,7 +21,6 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, ChatRequest, FinishPiece, Provider, TextPiece, ThinkingPiece
 from ollm.runtime.model.tool_call_fallback import format_request
-from ollm.runtime.model.workarounds import fold_system_messages
 
 Part = Literal["user", "system", "users", "tools", "calls", "results"]
 Outcome = Literal["shown", "lost", "refused", "unknown"]
@@ -198,8 +197,6 @@ class TemplateLook:
     async def _render(self, form: ModelFacts) -> str:
         """Render the conversation in this form. A refused one shows nothing. Raises if the server does not answer."""
         messages, tools = format_request(*self._build_conversation(), form)
-        if form.system_form == "user":
-            messages = fold_system_messages(messages)
         try:
             return await self._provider.render(replace(self._request, messages=messages, tools=tools)) or ""
         except ModelError as error:

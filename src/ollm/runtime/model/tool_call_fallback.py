@@ -30,6 +30,7 @@ from ollm.providers.base import (
     Provider,
     TextPiece,
     ThinkingPiece,
+    join_messages,
     relay,
 )
 from ollm.providers.text_calls.rendering import (
@@ -55,7 +56,13 @@ ToolSchemas = tuple[ToolSchema, ...]
 
 
 def format_request(messages: Messages, tools: ToolSchemas, facts: ModelFacts) -> tuple[Messages, ToolSchemas]:
-    """Format messages and schemas for sending. Tools go in the system prompt if the server refuses schemas."""
+    """Format messages and schemas for sending. Tools go in the system prompt if the server refuses schemas, and that
+    into the user's message if the template drops it."""
+    messages, tools = _format_calls(messages, tools, facts)
+    return (fold_system_messages(messages) if facts.system_form == "user" else messages), tools
+
+
+def _format_calls(messages: Messages, tools: ToolSchemas, facts: ModelFacts) -> tuple[Messages, ToolSchemas]:
     if tools and facts.call_form == "blocks":
         from ollm.runtime.small_models.rendering import render_block_messages
 
@@ -66,17 +73,28 @@ def format_request(messages: Messages, tools: ToolSchemas, facts: ModelFacts) ->
     return (told, tools) if facts.takes_tools else (add_tool_list(told, tools, facts.written_form), ())
 
 
-async def stream_pieces(provider: Provider, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-    """Stream an answer. The thought of one that begins with `<think>` is separated, whatever is known of the model."""
-    splitter, begun = None, False
+def fold_system_messages(messages: Messages) -> Messages:
+    """Put each system message in front of the user message after it, or make it a user message."""
+    folded: list[PromptMessage] = []
+    for message in messages:
+        if message.role == "user" and folded and folded[-1].role == "system":
+            folded[-1] = replace(join_messages(folded[-1], message), role="user")
+        else:
+            folded.append(message)
+    return tuple(replace(message, role="user") if message.role == "system" else message for message in folded)
+
+
+async def stream_pieces(provider: Provider, request: ChatRequest, facts: ModelFacts) -> AsyncGenerator[AnyPiece, None]:
+    """Stream an answer with its thought separated: one that begins with `<think>`, or whose prompt did."""
+    splitter, begun, opened = None, False, facts.thinking == "opened"
     async with aclosing(provider.stream(request)) as pieces:
         async for piece in pieces:
             if not begun and isinstance(piece, TextPiece):
                 begun = True
-                if piece.text.lstrip()[:1] in ("", "<"):
-                    from ollm.runtime.model.workarounds import ThinkingSplitter
+                if opened or piece.text.lstrip()[:1] in ("", "<"):
+                    from ollm.runtime.model.thinking import ThinkingSplitter
 
-                    splitter = ThinkingSplitter(opened=False)
+                    splitter = ThinkingSplitter(opened=opened)
             for part in splitter.split(piece) if splitter else (piece,):
                 yield part
 
@@ -217,7 +235,7 @@ MAX_CALL_TOKENS = 1024  # A model that writes a longer call has lost its way.
 
 
 class ToolCallFallback:
-    """One answer to one request with tools."""
+    """One answer to one request. Without tools it is text alone."""
 
     def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts, *, may_probe: bool = True) -> None:
         self.facts = self.counted = facts  # The server counted the prompt of `counted`.
@@ -239,7 +257,7 @@ class ToolCallFallback:
             calls = []
         elif parser.mistake and self.facts.call_form == "text":
             calls, text = await self._retry_call(parser)
-        if parser.native:
+        if parser.native and self._request.tools:
             self.facts = replace(self.facts, call_form="native")
         elif text and not calls:
             yield TextPiece(text)
@@ -294,7 +312,8 @@ class ToolCallFallback:
         reads = self.facts.call_form == "text"
         template = self.may_probe and self.facts.takes_tools  # The template may ask for another form.
         forms = (self.facts.written_form,) if reads and not template else ALL_WRITTEN_FORMS
-        return AnswerParser(self._request.tools, forms if reads or self.facts.call_form == "unknown" else ())
+        looks = self._request.tools and (reads or self.facts.call_form == "unknown")
+        return AnswerParser(self._request.tools, forms if looks else ())
 
     async def request_answer(
         self, parser: AnswerParser, request: ChatRequest | None = None
@@ -303,7 +322,7 @@ class ToolCallFallback:
         request, answered = request or self._render_request(), False
         while not answered:
             try:
-                async with aclosing(parser.parse_stream(stream_pieces(self._provider, request))) as pieces:
+                async with aclosing(parser.parse_stream(stream_pieces(self._provider, request, self.facts))) as pieces:
                     async for piece in pieces:
                         yield piece
                 answered = True
