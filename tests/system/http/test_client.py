@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.system import http
-from ollm.system.http.client import (
+from ollm.system.http import (
     FirstByteTimeout,
     SilenceTimer,
     StreamStalled,

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 import httpx2
 
-from ollm.system.http.client import (
+from ollm.system.http import (
     Address,
     BadResponse,
     CertificateNotTrusted,
