@@ -250,8 +250,6 @@ async def resume_session(storage: Storage, parts: ConversationParts, resumed: Lo
     how = resume_prompt(parts.prompt, source, full=storage.options.full)
     kept = source.kept
     newest = max((message.id for message in session.messages), default=kept.last_number if kept else 0)
-    parts.state.mode_history.extend(session.metadata.mode_history)
-    parts.state.context_history.extend(session.metadata.context_history)
     parts.stream.session_id = session.session_id
     parts.prompt.set_session_id(session.session_id)
     if how and (price := parts.state.model.describe_reading(parts.prompt.used_tokens)):

@@ -111,10 +111,9 @@ async def apply_mode(
     """Update tools, approval and history for the prompt's current mode."""
     mode = conversation.prompt.mode
     step = modes.make_mode_change(before, mode, trigger, confidence, clock=conversation.clock)
-    conversation.state.mode_history.append(step)
     conversation.policy.get().approval = modes.MODES[mode].approval or conversation.state.approval
     update_tools(conversation)
-    await conversation.session.update_metadata({"modeHistory": conversation.state.mode_history})
+    await conversation.session.add_to_history("mode_history", step)
     conversation.stream.emit(ModeChanged(from_=before, to=mode, trigger=trigger, confidence=confidence))
 
 
@@ -147,14 +146,11 @@ async def rewind_context(conversation: ConversationParts, step: Mapping[str, Any
     kept = tuple(entry for entry in context.messages if not entry.sources or max(entry.sources) < number)
     older = tuple(point for point in context.checkpoints if not point.message_ids or max(point.message_ids) < number)
     conversation.prompt.restore(msgspec.structs.replace(context, messages=kept, checkpoints=older), cause="rewind")
-    conversation.state.rewound.append(context)
     await record_step(conversation, {**step, "snapshotId": snapshot_id})
 
 
 async def redo_context(conversation: ConversationParts, context: ActiveContext, step: Mapping[str, Any]) -> None:
     """Restore the context of before a rewind, and record the step."""
-    if conversation.state.rewound:
-        conversation.state.rewound.pop()
     conversation.prompt.restore(context, cause="rewind")
     await record_step(conversation, dict(step))
 
@@ -231,8 +227,8 @@ async def take_snapshot(conversation: ConversationParts, trigger: SnapshotTrigge
 
 async def record_step(conversation: ConversationParts, step: dict[str, Any]) -> None:
     """Add a line to `contextHistory`."""
-    conversation.state.context_history.append({**step, "timestamp": format_stamp(conversation.clock())})
-    await conversation.session.update_metadata({"contextHistory": conversation.state.context_history})
+    stamped = {**step, "timestamp": format_stamp(conversation.clock())}
+    await conversation.session.add_to_history("context_history", stamped)
 
 
 async def auto_switch_mode(conversation: ConversationParts, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 
 from ollm.domain.clock import Clock, monotonic, now
-from ollm.domain.context import ActiveContext, Approval, ModeName, Usage
+from ollm.domain.context import Approval, ModeName, Usage
 from ollm.domain.lazy import Lazy
 from ollm.domain.session import Agent, ChatSession, PlanState, PlanStep, TaskReport, TaskRequest
 from ollm.domain.tools import Todo
@@ -51,8 +51,6 @@ class ConversationState(msgspec.Struct, kw_only=True):
     proposed_modes: set[ModeName] = msgspec.field(default_factory=set)
     last_loop: str = ""
     chosen_model: str = ""  # The next session keeps the name given with /model.
-    mode_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
-    context_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
     usage: Usage = Usage()
     cost: float = 0.0
     seconds: float = 0.0
@@ -60,7 +58,6 @@ class ConversationState(msgspec.Struct, kw_only=True):
     answer_schema: dict[str, Any] | None = None  # Answers bound to a schema call no tools.
     before_model_change: Callable[[], Awaitable[None]] | None = None  # It is called while the old server is connected.
     count_unread: Callable[[], Awaitable[int | None]] | None = None  # It counts tokens to read after a restore.
-    rewound: list[ActiveContext] = msgspec.field(default_factory=list)
 
     async def sees(self) -> bool:
         """Return True if the current model supports images. May query its server."""

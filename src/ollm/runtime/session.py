@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ollm.store.session_files.loading import LoadedSession
 
 MAX_FAILED_TURNS = 100
+HistoryName = Literal["compression_history", "mode_history", "context_history", "failed_turns"]
 
 
 def load_history_page(
@@ -195,18 +196,22 @@ class OpenSession:
     async def record_compression(self, record: CompressionRecord) -> None:
         """Count a compression, and keep its full checkpoint in the history."""
         count = self._metadata.compression_count + 1
-        history = (*self._metadata.compression_history, msgspec.to_builtins(record))
-        self._metadata = msgspec.structs.replace(self._metadata, compression_count=count, compression_history=history)
-        await self.update_metadata({"compressionCount": count, "compressionHistory": list(history)})
+        self._metadata = msgspec.structs.replace(self._metadata, compression_count=count)
+        await self.add_to_history("compression_history", msgspec.to_builtins(record), compressionCount=count)
 
     async def record_failed_turn(self, reason: str, message: str) -> None:
         """Record why the turn ended without an answer."""
-        if not self.messages:
-            return
-        failed = FailedTurn(message_id=self.messages[-1].id, reason=reason, message=message)
-        turns = (*(self._metadata.failed_turns or ()), failed)[-MAX_FAILED_TURNS:]
-        self._metadata = msgspec.structs.replace(self._metadata, failed_turns=turns)
-        await self.update_metadata({"failedTurns": msgspec.to_builtins(turns)})
+        if self.messages:
+            failed = FailedTurn(message_id=self.messages[-1].id, reason=reason, message=message)
+            await self.add_to_history("failed_turns", failed)
+
+    async def add_to_history(self, name: HistoryName, entry: dict[str, Any] | FailedTurn, **changes: Any) -> None:
+        """Add an entry to a history in the metadata, together with other changes of it."""
+        most = MAX_FAILED_TURNS if name == "failed_turns" else 0
+        history = (*(getattr(self._metadata, name) or ()), entry)[-most:]
+        self._metadata = msgspec.structs.replace(self._metadata, **{name: history})
+        keys = dict(zip(SessionMetadata.__struct_fields__, SessionMetadata.__struct_encode_fields__, strict=True))
+        await self.update_metadata({**changes, keys[name]: msgspec.to_builtins(history)})
 
     async def update_metadata(self, changes: dict[str, Any]) -> None:
         """Set metadata of the session, if there is one."""

@@ -137,10 +137,8 @@ async def run_redo(conversation: ConversationParts, arguments: str) -> CommandRe
 
 
 async def find_context_before(conversation: ConversationParts, step: dict[str, Any]) -> ActiveContext:
-    """The context before a rewind, found before any file changes: as this process remembers it, as its snapshot does,
-    or as the archive has it."""
-    if conversation.state.rewound:
-        return conversation.state.rewound[-1]
+    """Return the context before a rewind, found before any file changes: as its snapshot has it, else as the archive
+    does."""
     if step.get("snapshotId"):
         try:
             return await conversation.snapshots.restore_snapshot(str(step["snapshotId"]))
