@@ -12,10 +12,10 @@ import sysconfig
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 import msgspec
 from msgspec import Meta
@@ -23,7 +23,6 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count, suggest_names
 from ollm.domain.tools import ToolResult
-from ollm.system.helper_process import start_helper
 from ollm.system.sandbox.confined import find_program, make_helper_environment, start_confined
 from ollm.tools.framework.base import Count, SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import append_notes
@@ -35,6 +34,8 @@ from ollm.tools.search.scope import (
 )
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from ollm.services.file_discovery.service import FileDiscoveryService
 
 Lines = Annotated[int, Meta(ge=0, le=100)]
@@ -181,6 +182,7 @@ _ARGUMENT_BYTES = 1_000_000  # A command line may have 2 MB.
 _ARGUMENT_COST = 16  # Each argument takes so many bytes besides its own.
 _CHUNK_BYTES = 1 << 18
 MAX_SEARCHED_BYTES = 4 << 30  # A larger file may be sparse and is left out.
+_OPTIONS = ("--no-ignore", "--hidden", "--binary", "--max-depth=1", "--no-messages", "--color=never")
 
 
 @cache
@@ -210,36 +212,41 @@ def _split_batches(files: Sequence[str]) -> Iterator[list[bytes]]:
 
 
 async def _run_ripgrep(root: Path, options: Sequence[str], batch: Sequence[bytes]) -> AsyncGenerator[bytes, None]:
-    command: list[str | bytes] = [
-        find_ripgrep(),
-        "--no-config",
-        "--no-ignore",
-        "--hidden",
-        "--binary",
-        "--max-depth=1",
-        "--no-messages",
-        "--color=never",
-        f"--max-filesize={MAX_SEARCHED_BYTES}",
-        *options,
-        "--",
-        *batch,
-    ]
+    process = _start_ripgrep(root, [*_OPTIONS, f"--max-filesize={MAX_SEARCHED_BYTES}", *options, "--", *batch])
+    output, errors = cast("BufferedReader", process.stdout), cast("BufferedReader", process.stderr)
+    complaint = asyncio.create_task(asyncio.to_thread(errors.read))
     try:
-        process = await start_helper(command, root)
-    except FileNotFoundError as error:
-        raise ToolFailure("NotFound", "ripgrep (rg) is not installed; grep needs it.") from error
-    try:
-        while chunk := await process.output.read(_CHUNK_BYTES):
+        while chunk := await asyncio.to_thread(output.read1, _CHUNK_BYTES):
             yield chunk
-        complaint = (await process.errors.read()).decode("utf-8", "replace")
-        if await process.wait() == 2 and complaint:  # With --no-messages only the pattern is complained about.
+        said = (await complaint).decode("utf-8", "replace")
+        if await asyncio.to_thread(process.wait) == 2 and said:  # With --no-messages it is about the pattern alone.
             raise ToolFailure(
                 "InvalidPattern",
-                f"Invalid regular expression: {complaint.removeprefix('rg: ').strip()}",
+                f"Invalid regular expression: {said.removeprefix('rg: ').strip()}",
                 action="Set literal to true to search for plain text.",
             )
     finally:
-        await process.close()
+        process.kill()
+        await asyncio.to_thread(process.communicate)  # It waits for the end, and closes the pipes.
+
+
+def _start_ripgrep(root: Path, arguments: Sequence[str | bytes]) -> subprocess.Popen[bytes]:
+    """Start ripgrep so that it can only read, and only below the root."""
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [find_ripgrep(), "--no-config", *arguments],
+            cwd=root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=make_helper_environment(os.environ),
+        )
+
+    try:
+        return start_confined(start, find_ripgrep(), [str(root)])
+    except FileNotFoundError as error:
+        raise ToolFailure("NotFound", "ripgrep (rg) is not installed; grep needs it.") from error
 
 
 async def find_type_globs(name: str) -> tuple[str, ...]:
@@ -254,10 +261,7 @@ async def find_type_globs(name: str) -> tuple[str, ...]:
 
 @cache
 def _load_types() -> dict[str, tuple[str, ...]]:
-    command = [find_ripgrep(), "--no-config", "--type-list"]
-    environment = make_helper_environment(os.environ)
-    run = partial(subprocess.run, command, capture_output=True, check=True, text=True, env=environment)
-    printed: str = start_confined(run, command[0]).stdout
+    printed = _start_ripgrep(Path(find_ripgrep()).parent, ["--type-list"]).communicate()[0].decode()
     listed = (line.partition(": ") for line in printed.splitlines())
     return {name: tuple(globs.split(", ")) for name, _, globs in listed}
 
