@@ -73,7 +73,7 @@ def list_input_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
             buffer.insert_text("\n")
             return
         text = buffer.text
-        is_message = bool(text.strip()) and not text.startswith(" ") and not screen.questions.takes_text
+        is_message = bool(text.strip()) and not text.startswith(" ") and not screen.questions.typing
         buffer.reset(append_to_history=is_message)
         screen.submit(text)
 
@@ -108,12 +108,12 @@ def list_answer_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
 
     def press(event: KeyPressEvent) -> None:
         if len(event.data) == 1 and event.data.isprintable():
-            screen.answers.press(event.data)
-        else:
-            screen.answers.drop_held()
+            screen.questions.press(event.data)
+        elif screen.questions.held_key:
+            screen.questions.fold()
 
     def confirm(event: KeyPressEvent) -> None:
-        if not screen.answers.take_selected():
+        if not screen.questions.take_selected():
             text = event.current_buffer.text
             event.current_buffer.reset(append_to_history=not text.startswith(" "))
             screen.submit(text)
@@ -125,7 +125,7 @@ def list_answer_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
         ("down,c-n", asking, lambda _: screen.questions.move(1)),
         ("left,s-tab", answering, lambda _: screen.questions.move(-1)),
         ("right,tab", answering, lambda _: screen.questions.move(1)),
-        (Keys.BracketedPaste, asking, lambda event: screen.answers.type_instead(read_paste(event, screen))),
+        (Keys.BracketedPaste, asking, lambda event: screen.questions.type_instead(read_paste(event, screen))),
         ("enter", asking, confirm),
     ]
 
@@ -144,8 +144,8 @@ def list_choice_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
 
 def list_stop_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
     def escape(event: KeyPressEvent) -> None:
-        if screen.questions.takes_text:
-            screen.answers.cancel_typing()
+        if screen.questions.typing:
+            screen.questions.cancel_typing()
         elif screen.questions.unfolded:
             screen.questions.fold()
         elif event.current_buffer.complete_state:

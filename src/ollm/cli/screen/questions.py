@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ollm.cli.screen.cells import truncate_cells, wrap_words
 from ollm.domain.events import ConfirmationRequested, ConfirmationResolved, Event
@@ -38,35 +38,37 @@ MAX_GRANT_CHARS = 80
 MAX_BRIEF_CHARS = 40
 ROW_GAP = "    "
 TYPING_HINTS = {
-    True: "Your answer: Enter sends it, Esc goes back.",
-    False: "Reason (optional): Enter sends it to the model, Esc goes back.",
+    "answer": "Your answer: Enter sends it, Esc goes back.",
+    "reason": "Reason (optional): Enter sends it to the model, Esc goes back.",
 }
 
 
 class ConfirmationQueue:
-    """Pending questions, oldest first. `refusing`: the reason for a no is being typed. `writing`: the text that the
-    question asks for is being typed.
+    """Pending questions, oldest first, and the keys that answer them. `attach` names the input line and what to call.
 
     A question takes keys only after a pause in typing, and letters only if the input line is empty, so that a person
     in mid-sentence cannot say yes by accident. `held_key` waits to become an answer or the first letter of a text.
-    `place` is the selected answer, None before an arrow or a key. `unfolded`: the lasting grants are shown.
+    `place` is the selected answer, None before an arrow or a key. `unfolded`: the lasting grants are shown. `typing`:
+    the input line takes the reason for a no, or the text that the question asks for.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._waiting: deque[ConfirmationRequested] = deque()
         self._now = now
         self._quiet_since = 0.0
-        self.refusing = False
-        self.writing = False
+        self.typing: Literal["", "reason", "answer"] = ""
         self.held_key = ""
         self.place: int | None = None
         self.unfolded = False
         self._answered = ""  # The question has an answer on its way.
+        self._typed_at: ConfirmationRequested | None = None  # The question at the start of the input.
+        self._draft = ""  # The input before an answer was typed.
 
-    @property
-    def takes_text(self) -> bool:
-        """True if the input line belongs to the question."""
-        return self.refusing or self.writing
+    def attach(
+        self, buffer: Buffer, send: Callable[[str, ConfirmationAnswer], None], accept_edits: Callable[[], None]
+    ) -> None:
+        """Set the input line. `send` gets a question's id and its answer; `accept_edits` approves all later edits."""
+        self._buffer, self._send, self._accept_edits = buffer, send, accept_edits
 
     @property
     def current(self) -> ConfirmationRequested | None:
@@ -74,7 +76,7 @@ class ConfirmationQueue:
 
     @property
     def takes_keys(self) -> bool:
-        if self.current is None or self.takes_text or self.current.correlation_id == self._answered:
+        if self.current is None or self.typing or self.current.correlation_id == self._answered:
             return False
         return self._now() - self._quiet_since >= QUIET_SECONDS
 
@@ -92,13 +94,9 @@ class ConfirmationQueue:
     def fold(self) -> None:
         self.unfolded, self.place, self.held_key = False, None, ""
 
-    def note_answer(self) -> None:
-        """Mark the current question as answered, and disable its keys."""
-        self._answered = self.current.correlation_id if self.current else ""
-
     def note_typing(self) -> None:
         """Note that the person is typing something else: nothing is selected then."""
-        if not self.takes_text:
+        if not self.typing:
             self._quiet_since = self._now()
             self.fold()
 
@@ -112,7 +110,7 @@ class ConfirmationQueue:
 
     def _forget(self, correlation_id: str) -> None:
         if self.current and self.current.correlation_id == correlation_id:
-            self.refusing = self.writing = False
+            self.typing = ""
             self.fold()
             self._quiet_since = self._now()
         self._waiting = deque(asked for asked in self._waiting if asked.correlation_id != correlation_id)
@@ -121,13 +119,84 @@ class ConfirmationQueue:
         self.held_key = ""
         self.place = max(0, min((self.place or 0) + steps, len(self.choices) - 1))
 
+    def press(self, key: str) -> None:
+        """Select an answer by its key on an empty line. Yes and no follow unless another key comes at once; a grant
+        that outlives the question waits for Enter. Any other key goes to the input line."""
+        grants = list_grants(self.current.details) if self.current else {}
+        if self.held_key or key not in {**self.choices, **grants}:
+            self.type_instead(key)
+            return
+        if key in grants:
+            self.unfold(key)
+        else:
+            self.place = list(self.choices).index(key)
+        self.held_key = key
+        if key in BRIEF_ANSWERS:
+            asyncio.get_running_loop().call_later(HOLD_SECONDS, self._take_if_held, self.current)
+
+    def _take_if_held(self, asked: ConfirmationRequested | None) -> None:
+        if self.held_key and self.current is asked:
+            self.take_selected()
+
+    def take_selected(self) -> bool:
+        """Answer with Enter. Returns False if text was typed and no arrow pressed: the text is then sent."""
+        if self.place is None and self._buffer.text.strip():
+            return False
+        key = list(self.choices)[self.place or 0]
+        is_final = self.unfolded or key in BRIEF_ANSWERS
+        self.held_key = ""
+        self._choose(key) if is_final else self.unfold(key)
+        return True
+
+    def type_instead(self, text: str) -> None:
+        """Insert typed text into the input line instead of answering with a key."""
+        if not self._buffer.text:
+            self._typed_at = self.current
+        self._buffer.insert_text(self.held_key + text)
+
+    def take_words(self, text: str) -> bool:
+        """Answer with a line typed at the question. Returns False for a line that is no answer or was begun before."""
+        current = self.current
+        answer = parse_answer(text, current.details) if current and current is self._typed_at else None
+        if answer:
+            self._respond(answer)
+        return answer is not None
+
+    def _choose(self, key: str) -> None:
+        if key == "n" or (key == "y" and self.current and self.current.details.typed):
+            self.typing = "reason" if key == "n" else "answer"
+            self._draft = self._buffer.text
+            self._buffer.reset()
+        elif key == ALL_EDITS_KEY:
+            self._accept_edits()
+            self._respond(ConfirmationAnswer(approved=True, text="all file edits this session"))
+        else:
+            self._respond(ConfirmationAnswer(approved=True, scope=KEY_SCOPES[key], prefix=key == "p"))
+
+    def cancel_typing(self) -> None:
+        self.typing = ""
+        self._buffer.reset()
+        self._buffer.insert_text(self._draft)
+
+    def submit(self, text: str) -> None:
+        """Answer with the typed text, and give the earlier input back."""
+        yes = self.typing == "answer"
+        self._respond(ConfirmationAnswer(approved=yes, text=text if yes else "", reason="" if yes else text))
+        self.cancel_typing()
+
+    def _respond(self, answer: ConfirmationAnswer) -> None:
+        self.typing = ""
+        if self.current:
+            self._answered = self.current.correlation_id
+            self._send(self._answered, answer)
+
     def render_lines(self, width: int, *, has_text: bool = False) -> list[tuple[str, str]]:
         """Render the answers below the question as style and text, or return [] without a question. `has_text`: the
         input line holds a text, which Enter sends unless an arrow was pressed."""
         if self.current is None:
             return []
-        if self.takes_text:
-            return [("class:question", f"  {TYPING_HINTS[self.writing]}")]
+        if self.typing:
+            return [("class:question", f"  {TYPING_HINTS[self.typing]}")]
         if not self.takes_keys:
             return [("class:question", "  …")]
         others = f" · {len(self._waiting) - 1} more" if len(self._waiting) > 1 else ""
@@ -197,113 +266,6 @@ def parse_answer(line: str, details: ConfirmationDetails) -> ConfirmationAnswer 
     if not rest and key in list_grants(details) and key in KEY_SCOPES:
         return ConfirmationAnswer(approved=True, scope=KEY_SCOPES[key], prefix=key == "p")
     return None
-
-
-class AnswerKeys:
-    """Keys at a question, and the input draft kept meanwhile. `send` receives the question's id and the answer;
-    `accept_edits` approves all later edits."""
-
-    def __init__(
-        self,
-        questions: ConfirmationQueue,
-        buffer: Buffer,
-        send: Callable[[str, ConfirmationAnswer], None],
-        accept_edits: Callable[[], None],
-    ) -> None:
-        self._questions = questions
-        self._buffer = buffer
-        self._send = send
-        self._accept_edits = accept_edits
-        self._draft = ""
-        self._timer: asyncio.TimerHandle | None = None
-        self._typed_at: ConfirmationRequested | None = None  # The question at the start of the input.
-
-    def press(self, key: str) -> None:
-        """Select an answer by its key on an empty line. Yes and no follow unless another key comes at once; a grant
-        that outlives the question waits for Enter. Any other key goes to the input line."""
-        questions = self._questions
-        grants = list_grants(questions.current.details) if questions.current else {}
-        if questions.held_key or key not in {**questions.choices, **grants}:
-            self.type_instead(key)
-            return
-        if key in grants:
-            questions.unfold(key)
-        else:
-            questions.place = list(questions.choices).index(key)
-        questions.held_key = key
-        if key in BRIEF_ANSWERS:
-            self._timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._take_if_held, questions.current)
-
-    def _take_if_held(self, asked: ConfirmationRequested | None) -> None:
-        if self._questions.held_key and self._questions.current is asked:
-            self.take_selected()
-
-    def drop_held(self) -> str:
-        """Forget the held key and its selection. Returns the key."""
-        held = self._questions.held_key
-        if held:
-            self._questions.fold()
-        if self._timer:
-            self._timer.cancel()
-        return held
-
-    def take_selected(self) -> bool:
-        """Answer with Enter. Returns False if text was typed and no arrow pressed: the text is then sent."""
-        questions, place = self._questions, self._questions.place
-        if place is None and self._buffer.text.strip():
-            return False
-        key = list(questions.choices)[place or 0]
-        is_final = questions.unfolded or key in BRIEF_ANSWERS
-        self.drop_held()
-        self._choose(key) if is_final else questions.unfold(key)
-        return True
-
-    def type_instead(self, text: str) -> None:
-        """Insert typed text into the input line instead of answering with a key."""
-        if not self._buffer.text:
-            self._typed_at = self._questions.current
-        self._buffer.insert_text(self.drop_held() + text)
-
-    def take_words(self, text: str) -> bool:
-        """Answer with a line typed at the question. Returns False for a line that is no answer or was begun before."""
-        current = self._questions.current
-        answer = parse_answer(text, current.details) if current and current is self._typed_at else None
-        if answer:
-            self._respond(answer)
-        return answer is not None
-
-    def _choose(self, key: str) -> None:
-        questions = self._questions
-        if key == "n" or (key == "y" and questions.current and questions.current.details.typed):
-            questions.refusing, questions.writing = key == "n", key == "y"
-            self._draft = self._buffer.text
-            self._buffer.reset()
-        elif key == ALL_EDITS_KEY:
-            self._accept_edits()
-            self._respond(ConfirmationAnswer(approved=True, text="all file edits this session"))
-        elif key:
-            self._respond(ConfirmationAnswer(approved=True, scope=KEY_SCOPES[key], prefix=key == "p"))
-
-    def cancel_typing(self) -> None:
-        self._questions.refusing = self._questions.writing = False
-        self._restore_draft()
-
-    def submit(self, text: str) -> None:
-        yes = self._questions.writing
-        self._respond(ConfirmationAnswer(approved=yes, text=text if yes else "", reason="" if yes else text))
-        self._restore_draft()
-
-    def _restore_draft(self) -> None:
-        self._buffer.reset()
-        self._buffer.insert_text(self._draft)
-        self._draft = ""
-
-    def _respond(self, answer: ConfirmationAnswer) -> None:
-        current = self._questions.current
-        self._questions.refusing = self._questions.writing = False
-        if current:
-            self._questions.note_answer()
-            self._send(current.correlation_id, answer)
 
 
 def paint_question(details: ConfirmationDetails, painter: Painter) -> str:

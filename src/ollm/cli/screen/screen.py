@@ -24,7 +24,7 @@ from ollm.cli.screen.input_field import build_input
 from ollm.cli.screen.live import WAITING_TEXT
 from ollm.cli.screen.option_dialog import OptionDialog, OptionList
 from ollm.cli.screen.paint import Painter
-from ollm.cli.screen.questions import AnswerKeys, ConfirmationQueue, paint_question
+from ollm.cli.screen.questions import ConfirmationQueue, paint_question
 from ollm.cli.screen.themes import THEMES, ScreenOptions
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import ScreenView, merge_style_runs, read_git_branch, render_header
@@ -145,8 +145,7 @@ class ChatScreen:
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
         self.dialog = OptionDialog(self.chat, self._insert, self.spawn)
-        self.answers = AnswerKeys(
-            self.questions,
+        self.questions.attach(
             self.buffer,
             lambda question, answer: self.spawn(self._respond(question, answer)),
             lambda: self.spawn(self._set_approval("accept-edits")),
@@ -277,12 +276,12 @@ class ChatScreen:
         return bool(self.chat.queue) and document.is_cursor_at_the_end and document.text in ("", self._taken_back)
 
     def submit(self, text: str) -> None:
-        if text.strip().lower() in LEAVE_WORDS and not self.questions.takes_text:
+        if text.strip().lower() in LEAVE_WORDS and not self.questions.typing:
             self.leave()
             return
-        if self.questions.takes_text:
-            self.answers.submit(text.strip())
-        elif self.answers.take_words(text):
+        if self.questions.typing:
+            self.questions.submit(text.strip())
+        elif self.questions.take_words(text):
             return
         elif self.chat.can_run_now(text):
             self.spawn(self.chat.run_now(text))

@@ -163,8 +163,7 @@ class ScreenView:
         return style_status_line(shown, self._transcript.fill, self.status.approval if self.status else "")
 
     def render_prompt(self) -> StyleAndTextTuples:
-        asks = "answer: " if self._questions.writing else "reason: "
-        return [("class:prompt", asks if self._questions.takes_text else "› ")]
+        return [("class:prompt", f"{self._questions.typing}: " if self._questions.typing else "› ")]
 
 
 def style_status_line(line: str, fill: ContextFill, approval: str) -> StyleAndTextTuples:
