@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ollm.system.log_lines import JsonLineFormatter
 from ollm.system.logs import LogFile, start_logging
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
@@ -159,7 +158,7 @@ def test_a_line_has_level_service_operation_message_type_context_and_action(line
 @covers("S10.7", "P28")
 def test_every_part_of_a_line_is_redacted(lines: Lines, file: Path) -> None:
     log = logging.getLogger("ollm.x")
-    context = {"a": "hunter2", "b": ["hunter2", {"c": "hunter2"}], "apiKey": "plain", "X_TOKEN": "plain", "tokens": 3}
+    context = {"a": "hunter2", "b": ["hunter2", {"c": "hunter2"}], "tokens": 3}
     try:
         raise ValueError("hunter2")
     except ValueError:
@@ -167,7 +166,6 @@ def test_every_part_of_a_line_is_redacted(lines: Lines, file: Path) -> None:
 
     text = file.read_text(encoding="utf-8")
     assert "hunter2" not in text
-    assert "plain" not in text
     assert lines()[0]["context"]["tokens"] == 3
 
 
@@ -183,14 +181,6 @@ def test_a_line_stays_one_line_whatever_is_logged(lines: Lines) -> None:
     assert len(found[1]["message"]) < 9_000
 
 
-def format_line(message: object = "m", level: int = logging.WARNING, **extra: object) -> dict[str, object]:
-    record = logging.LogRecord("ollm.x", level, "", 0, message, (), None)
-    for name, value in extra.items():
-        setattr(record, name, value)
-    line: dict[str, object] = json.loads(JsonLineFormatter(redact).format(record))
-    return line
-
-
 @pytest.mark.parametrize(
     ("key", "value", "shown"),
     [
@@ -203,37 +193,9 @@ def format_line(message: object = "m", level: int = logging.WARNING, **extra: ob
         ("keyboard", "x", "x"),
     ],
 )
-def test_a_value_whose_name_says_that_it_is_secret_is_not_written(key: str, value: object, shown: object) -> None:
-    assert format_line(context={key: value})["context"] == {key: shown}
+def test_a_value_whose_name_says_that_it_is_secret_is_not_written(
+    lines: Lines, key: str, value: object, shown: object
+) -> None:
+    logging.getLogger("ollm.x").warning("m", extra={"context": {key: value}})
 
-
-def test_context_is_cleaned_to_a_depth_and_a_length() -> None:
-    nested: object = "hunter2"
-    for _ in range(8):
-        nested = {"a": nested}
-    found: object = format_line(context=nested)["context"]
-    for _ in range(6):
-        assert isinstance(found, dict)
-        found = found["a"]
-    assert found == "{'a': {'a': '********'}}"
-    line = format_line("x" * 8_005, context={"list": [1, (2, None), {"deep"}], "exact": "y" * 8_000})
-    assert line["message"] == "x" * 8_000 + "… (5 more characters)"
-    assert line["context"] == {"list": [1, [2, None], ["deep"]], "exact": "y" * 8_000}
-    assert format_line(context="nonsense")["context"] == {}
-
-
-def test_an_error_is_named_with_its_trace() -> None:
-    import sys
-
-    try:
-        raise KeyError("hunter2")
-    except KeyError:
-        info = sys.exc_info()
-    line = format_line(exc_info=info)
-
-    assert line["errorType"] == "KeyError"
-    assert isinstance(line["context"], dict)
-    assert "hunter2" not in line["context"]["trace"]
-    assert "KeyError" in line["context"]["trace"]
-    assert format_line(exc_info=info, errorType="Mine")["errorType"] == "Mine"
-    assert format_line(error_type="Other")["errorType"] == "Other"
+    assert lines()[0]["context"] == {key: shown}

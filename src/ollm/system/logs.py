@@ -1,7 +1,7 @@
 """The log: one JSON object per line in `~/.ollm/logs/ollm.log`, redacted, rotated, never on stdout (D631-645).
 
 Callers write `log = logging.getLogger("ollm.<service>")` and `log.warning("message", extra={"operation": …, "context":
-{…}, "action": …})`. Setup is nearly free: the formatter is imported when the first line is written.
+{…}, "action": …})`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,21 @@ import contextlib
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Callable
-from functools import cached_property
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from ollm.domain.clock import format_stamp
 from ollm.system.atomic import lock_directory
 
 Redact = Callable[[str], str]
 MAX_LOG_BYTES = 5 * 1024 * 1024
 MAX_LOG_FILES = 5
+MAX_TEXT_CHARACTERS = 8_000
+LEVELS = {"WARNING": "WARN", "CRITICAL": "ERROR"}
+SECRET_WORDS = ("key", "secret", "token", "password", "credential", "credentials", "authorization", "cookie")
 
 
 def start_logging(file: Path, level: str, redact: Redact, *, debug: bool = False) -> Callable[[], None] | None:
@@ -67,7 +73,7 @@ class LogFile:
             self._rotate()
 
     def _open_file(self) -> int:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
             return os.open(self.path, flags, 0o600)
         except FileNotFoundError:
@@ -97,15 +103,9 @@ class LogHandler(logging.Handler):
         self._redact = redact
         self._complained = False
 
-    @cached_property
-    def _line_formatter(self) -> logging.Formatter:
-        from ollm.system.log_lines import JsonLineFormatter
-
-        return JsonLineFormatter(self._redact)
-
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self.file.append(self._line_formatter.format(record).encode("utf-8", "replace") + b"\n")
+            self.file.append(format_record(record, self._redact))
         except OSError as error:
             self._complain(f"cannot write the log {self.file.path}: {error.strerror}")
         except Exception as error:  # noqa: BLE001 - what is logged must not break what logs
@@ -118,6 +118,41 @@ class LogHandler(logging.Handler):
                 sys.stderr.write(f"ollm: {text}\n")
 
 
+def format_record(record: logging.LogRecord, redact: Redact) -> bytes:
+    """Format a record as one line of JSON, with every text redacted and shortened."""
+    import json
+
+    def clean(value: object, name: str = "") -> object:
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if name.lower().endswith(SECRET_WORDS):
+            return "********"
+        text, most = redact(str(value)), MAX_TEXT_CHARACTERS
+        return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} more characters)"
+
+    error = record.exc_info[1] if record.exc_info else None
+    context: dict[str, Any] = getattr(record, "context", {})
+    if error is not None:
+        context = {**context, "trace": "".join(traceback.format_exception(error))}
+    line = {
+        "time": format_stamp(datetime.fromtimestamp(record.created, UTC)),
+        "level": LEVELS.get(record.levelname, record.levelname),
+        "service": get_service_name(record.name),
+        "operation": clean(getattr(record, "operation", None)),
+        "message": clean(record.getMessage()),
+        "errorType": getattr(record, "errorType", None if error is None else type(error).__name__),
+        "context": {name: clean(value, name) for name, value in context.items()},
+        "action": clean(getattr(record, "action", None) or None),
+    }
+    return json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def get_service_name(logger: str) -> str:
+    """Return the name after `ollm` or after its package: chat_recording of `ollm.services.chat_recording.x`."""
+    parts = logger.split(".")
+    return parts[:3][-1] if parts[0] == "ollm" else logger
+
+
 class DebugHandler(logging.Handler):
     """Handler that prints one redacted line per record to stderr, for --debug."""
 
@@ -126,8 +161,6 @@ class DebugHandler(logging.Handler):
         self._redact = redact
 
     def emit(self, record: logging.LogRecord) -> None:
-        from ollm.system.log_lines import get_service_name
-
         operation = getattr(record, "operation", "")
         where = f"{get_service_name(record.name)}{'.' if operation else ''}{operation}"
         with contextlib.suppress(OSError, ValueError):
