@@ -166,32 +166,16 @@ def _describe_kind(mode: int) -> str:
     return next((text for test, text in kinds if test(mode)), "something special")
 
 
-def _copy_attributes(source: int, before: os.stat_result, target: int) -> None:
-    """Copy owner, mode and extended attributes, as far as the system permits."""
+def _inherit_attributes(name: str, parent: int, before: os.stat_result, target: int) -> None:
+    """Copy owner and mode of a file, and if it can be read its extended attributes, as far as the system permits."""
     with suppress(OSError):
         os.fchown(target, before.st_uid, before.st_gid)
-    for attribute in _list_attributes(source):
-        with suppress(OSError):
-            os.setxattr(target, attribute, os.getxattr(source, attribute))
+    with suppress(OSError, AttributeError), os.fdopen(os.open(name, _READ_FLAGS, dir_fd=parent), "rb") as source:
+        for attribute in os.listxattr(source.fileno()):
+            with suppress(OSError):
+                os.setxattr(target, attribute, os.getxattr(source.fileno(), attribute))
     # new contents do not run with the rights of the old ones' owner
     os.fchmod(target, stat.S_IMODE(before.st_mode) & 0o1777)
-
-
-def _inherit_attributes(name: str, parent: int, before: os.stat_result, target: int) -> None:
-    source = -1
-    with suppress(OSError):  # Owner and mode are known even if the file cannot be read.
-        source = os.open(name, _READ_FLAGS, dir_fd=parent)
-    try:
-        _copy_attributes(source, before, target)
-    finally:
-        if source >= 0:
-            os.close(source)
-
-
-def _list_attributes(source: int) -> list[str]:
-    with suppress(OSError, AttributeError):
-        return os.listxattr(source)
-    return []
 
 
 def _write_new(temporary: str, name: str, parent: int, content: bytes, before: os.stat_result | None) -> None:
