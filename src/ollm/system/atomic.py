@@ -47,10 +47,10 @@ def sync(descriptor: int) -> None:
         os.fsync(descriptor)
 
 
-def sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable. Systems that cannot open directories do not need this."""
+def sync_directory(directory: Path | str, parent: int | None = None) -> None:
+    """Make the names in a directory durable, as far as it may be read."""
     try:
-        descriptor = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent)
     except PermissionError:
         return
     try:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ollm.domain.errors import ToolFailure
-from ollm.system.atomic import write_all
+from ollm.system.atomic import sync_directory, write_all
 
 _DIRECTORY_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -124,7 +124,8 @@ def replace_file(root: Path, path: Path, content: bytes, *, overwrite: bool) -> 
             with suppress(OSError):
                 os.unlink(temporary, dir_fd=parent)
             raise
-        _sync_directory(parent)
+        with suppress(OSError):  # The change is done, and only surviving a power failure is at stake.
+            sync_directory(".", parent)
 
 
 def remove_file(root: Path, path: Path) -> None:
@@ -133,7 +134,8 @@ def remove_file(root: Path, path: Path) -> None:
         name = _get_last_name(root, path)
         _require_regular(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
         os.unlink(name, dir_fd=parent)
-        _sync_directory(parent)
+        with suppress(OSError):  # The change is done, and only surviving a power failure is at stake.
+            sync_directory(".", parent)
 
 
 def _get_last_name(root: Path, path: Path) -> str:
@@ -201,13 +203,3 @@ def _move(temporary: str, name: str, parent: int, *, overwrite: bool) -> None:
             os.unlink(temporary, dir_fd=parent)
             return
     os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-
-
-def _sync_directory(parent: int) -> None:
-    """Sync a directory, best effort: the change is done, and only surviving a power failure is at stake."""
-    with suppress(OSError):
-        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
