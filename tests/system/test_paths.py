@@ -389,3 +389,4 @@ def test_hidden_files_of_a_home_ask_even_if_it_is_the_workspace(tmp_path: Path) 
         assert all(list_protections(tmp_path, name)), name
     assert list_protections(tmp_path, "code/a.txt") == [None, None]
     assert list_protections(tmp_path / ".dotfiles", "a.txt") == [None, None]
+    assert all(list_protections(tmp_path / ".ssh", "id_rsa"))

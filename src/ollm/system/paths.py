@@ -345,18 +345,15 @@ def _explain_private_directory(path: Path, places: KnownDirectories) -> str | No
     parts = tuple(map(normalize_name, path.parts))
     if secret := _find_private_folder(path, parts, places):
         return f"~/{secret} may contain keys or secrets"
-    keys, own = _list_private_directories(places.user_home, places.ollm_home)
-    if any(parts[: len(above)] == above for above in keys):
-        return "~/.ssh contains keys"
-    for directory, above in own:
+    for directory, above in _list_own_directories(places.user_home, places.ollm_home):
         if parts[: len(above)] == above and not _is_in_own_root(path, directory, places):
             return "it belongs to ollm's settings and records"
     return None
 
 
 def _find_private_folder(path: Path, parts: tuple[str, ...], places: KnownDirectories) -> str | None:
-    """The hidden folder or file of the home that a path lies in, unless it belongs to a toolchain or to a root below
-    the home: programs keep logins in such folders, and no list of them is complete."""
+    """The hidden folder or file of the home that a path lies in, unless it belongs to a toolchain or, for all but keys
+    of ssh, to a root below the home: programs keep logins in such folders, and no list of them is complete."""
     if places.user_home is None:
         return None
     home = _normalize_parts(places.user_home)
@@ -365,7 +362,8 @@ def _find_private_folder(path: Path, parts: tuple[str, ...], places: KnownDirect
         return None
     if "/".join((*below, "")).startswith(_list_program_folders()):
         return None
-    if any(path.is_relative_to(root) and not places.user_home.is_relative_to(root) for root in places.roots):
+    roots = places.roots if below[0] != ".ssh" else ()
+    if any(path.is_relative_to(root) and not places.user_home.is_relative_to(root) for root in roots):
         return None
     return "/".join(below[:2] if below[0] in _SHARED_FOLDERS else below[:1])
 
@@ -376,14 +374,10 @@ def _list_program_folders() -> Parts:
 
 
 @lru_cache(maxsize=64)
-def _list_private_directories(
-    user_home: Path | None, ollm_home: Path | None
-) -> tuple[tuple[Parts, ...], tuple[tuple[Path, Parts], ...]]:
-    """List the folders of keys and of ollm itself, split in advance because every path is compared with them."""
-    keys = () if user_home is None else (_normalize_parts(user_home / ".ssh"),)
-    own = [] if user_home is None else [user_home / ".ollm"]
-    own += [] if ollm_home is None else [ollm_home]
-    return keys, tuple((directory, _normalize_parts(directory)) for directory in own)
+def _list_own_directories(user_home: Path | None, ollm_home: Path | None) -> tuple[tuple[Path, Parts], ...]:
+    """List the folders of ollm itself, split in advance because every path is compared with them."""
+    own = (user_home and user_home / ".ollm", ollm_home)
+    return tuple((directory, _normalize_parts(directory)) for directory in own if directory)
 
 
 @lru_cache(maxsize=64)
