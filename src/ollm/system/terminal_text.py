@@ -48,10 +48,11 @@ def make_printable(text: str) -> str:
     """Return one line with nothing removed: control, bidi and invisible characters are shown as escapes."""
     if text.isprintable():
         return text
-    return _replace_letters(text, [letter for letter in set(text) if not letter.isprintable()], _escape)
+    return replace_letters(text, [letter for letter in set(text) if not letter.isprintable()], _escape)
 
 
-def _replace_letters(text: str, letters: list[str], escape: Callable[[str], str]) -> str:
+def replace_letters(text: str, letters: list[str], escape: Callable[[str], str]) -> str:
+    """Replace these letters, which a text has, each by what `escape` returns for it."""
     if len(letters) > _MAX_REPLACED_CHARACTERS:
         return text.translate({ord(letter): escape(letter) for letter in letters})
     for letter in letters:  # This is much faster for a long run of one letter.
@@ -100,7 +101,7 @@ def _replace_formats(text: str, kept: str, escape: Callable[[str], str]) -> str:
     if any(letter in JOINERS for letter in found):
         text = _LONE_JOINER.sub(lambda match: escape(match[0]), text)
         found = [letter for letter in found if letter not in JOINERS]
-    return _replace_letters(text, found, escape)
+    return replace_letters(text, found, escape)
 
 
 def _escape_json_character(character: str) -> str:

@@ -9,11 +9,11 @@ from ollm.config.settings import OutputSettings
 from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
 from ollm.domain.text import cut_middle
+from ollm.system.terminal_text import replace_letters
 from ollm.tools.framework.base import Keep
 
 MAX_KEPT_CHARS = 1024 * 1024
 MAX_HELD_CHARS = 256
-MAX_REPLACED_CHARACTERS = 64
 
 # CSI, OSC and the other strings (DCS, SOS, PM, APC) with their 7- and 8-bit forms, then any two- or three-byte escape.
 # A string that never ends is cut at the line, so that one stray introducer does not swallow the output.
@@ -69,11 +69,7 @@ def show_controls(text: str) -> str:
         return text
     text = text.replace("\r\n", "\n")
     found = [letter for letter in set(text) if ord(letter) in _CONTROLS]
-    if len(found) > MAX_REPLACED_CHARACTERS:
-        return text.translate(_CONTROLS)
-    for letter in found:  # This is faster for many equal characters, such as a megabyte of zeros.
-        text = text.replace(letter, chr(_CONTROLS[ord(letter)]))
-    return text
+    return replace_letters(text, found, lambda letter: chr(_CONTROLS[ord(letter)]))
 
 
 def _is_plain(text: str) -> bool:
