@@ -24,7 +24,6 @@ from ollm.services.code_map.syntax_tree import (
 )
 from ollm.tools.files.file_text import (
     Encoding,
-    Excerpt,
     LineRange,
     count_lines,
     detect_text_encoding,
@@ -156,19 +155,10 @@ NOTE_CHARS = 300
 NOTE_LINES = 3
 
 
-async def shorten_long_file(
-    path: str, excerpt: Excerpt, result: ToolResult, limits: OutputSettings, needs: ToolServices
-) -> ToolResult:
-    """Replace the rest of a long file with its outline, or return the result unchanged without one."""
-    if excerpt.content is None:
-        return result
-    most = needs.get_result_tokens()
-    return await asyncio.to_thread(_replace_rest, path, excerpt.content, result, limits, most, needs)
-
-
-def _replace_rest(
+def replace_rest(
     path: str, content: bytes, result: ToolResult, limits: OutputSettings, max_tokens: int | None, needs: ToolServices
 ) -> ToolResult:
+    """Replace the rest of a long file with its outline, or return the result unchanged without one."""
     definitions = outline_text(path, content)
     if len(definitions) < MIN_DEFINITIONS:
         return result

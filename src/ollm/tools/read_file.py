@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.text import format_count
 from ollm.domain.tools import ToolResult
@@ -51,8 +51,6 @@ class ReadFile(Tool["ToolServices"], frozen=True):
         return LineRange(first=self.start_line or 1, last=self.end_line, numbered=self.line_numbers)
 
     async def run(self, context: ToolContext, needs: ToolServices) -> ToolResult:
-        if self.start_line and self.end_line and self.start_line > self.end_line:
-            raise ToolFailure("InvalidLineRange", f"startLine {self.start_line} is after endLine {self.end_line}.")
         if self.symbol:
             return await self._read_symbol(self.symbol, context, needs)
         with context.open_file(self.path) as file:
@@ -69,15 +67,16 @@ class ReadFile(Tool["ToolServices"], frozen=True):
         self, excerpt: Excerpt, result: ToolResult, context: ToolContext, needs: ToolServices
     ) -> ToolResult:
         """Replace a file that is too long with its head and the outline of the rest."""
-        if not self._line_range.whole:
+        if excerpt.content is None or not self._line_range.whole:
             return result
         most = needs.get_result_tokens()
         is_cut = any("read on with startLine" in note for note in excerpt.notes)
         if not is_cut and (most is None or needs.count_tokens(result.llm_content) <= most):
             return result
-        from ollm.tools.outline import shorten_long_file
+        from ollm.tools.outline import replace_rest
 
-        return await shorten_long_file(self.path, excerpt, result, context.settings.output, needs)
+        limits = context.settings.output
+        return await asyncio.to_thread(replace_rest, self.path, excerpt.content, result, limits, most, needs)
 
     async def _read_symbol(self, symbol: str, context: ToolContext, needs: ToolServices) -> ToolResult:
         from ollm.tools.outline import find_symbol_file, find_symbol_lines

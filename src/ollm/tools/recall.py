@@ -7,7 +7,6 @@ from typing import Annotated, ClassVar, Protocol
 
 from msgspec import Meta
 
-from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count, shorten_line
@@ -94,26 +93,18 @@ class Recall(Tool[Archive], frozen=True):
         if len(given) != 1:
             got = "none" if not given else " and ".join(given)
             raise ToolFailure("ValidationError", f"Give exactly one of queries, messageId and callId; got {got}.")
-        if self.start_line and self.end_line and self.start_line > self.end_line:
-            raise ToolFailure("InvalidLineRange", f"startLine {self.start_line} is after endLine {self.end_line}.")
         if self.queries is not None:
             return await self._search(needs, self.queries)
         if self.call_id is not None:
-            return self._render_part(
-                await needs.read_call_output(self.call_id), f"call {self.call_id}", context.settings.output
-            )
-        assert self.message_id is not None
-        return self._render_part(
-            await needs.read_message(self.message_id), f"message {self.message_id}", context.settings.output
-        )
-
-    def _render_part(self, text: str | None, what: str, limits: OutputSettings) -> ToolResult:
+            what, text = f"call {self.call_id}", await needs.read_call_output(self.call_id)
+        else:
+            what, text = f"message {self.message_id}", await needs.read_message(self.message_id or 0)
         if text is None:
             raise ToolFailure("NotFound", f"No {what} in this session.")
         if self.offset is not None:
             return render_page(text, self.offset, what)
         wanted = LineRange(first=self.start_line or 1, last=self.end_line)
-        shown = render_lines(what.capitalize(), text, wanted, limits)
+        shown = render_lines(what.capitalize(), text, wanted, context.settings.output)
         return ToolResult(llm_content=shown, return_display=f"{what}: {format_count(count_lines(shown), 'line')}")
 
     def _quote_queries(self) -> str:

@@ -295,6 +295,8 @@ def _make_excerpt(
     given: str, part: tuple[str, int | None], wanted: LineRange, limits: OutputSettings, encoding: Encoding
 ) -> Excerpt:
     text, total = show_controls(part[0]), part[1]
+    if wanted.last is not None and wanted.last < wanted.first:
+        raise ToolFailure("InvalidLineRange", f"startLine {wanted.first} is after endLine {wanted.last}.")
     if total is not None and wanted.first > max(total, 1):
         lines = format_count(total, "line")
         raise ToolFailure("InvalidLineRange", f"startLine {wanted.first} is past the end: {given} has {lines}.")
