@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from ollm.domain.text import shorten_line
 from ollm.domain.tools import ConfirmationDetails, Risk, ToolResult, Verdict
 from ollm.extensions.mcp.results import FAULT_KEY
 from ollm.extensions.mcp.settings import McpServer
+from ollm.providers.base import parse_arguments
 from ollm.system.atomic import read_json, write_private_file
 from ollm.system.capture import HeadAndTail
 from ollm.tools.framework.base import Invocation, Tool, ToolContext, ToolSpec, build_confirmation
@@ -254,10 +254,7 @@ def fingerprint_tool(server: McpServer, name: str, parameters: JsonObject) -> st
 
 def check_arguments(name: str, arguments: Any, parameters: Mapping[str, Any]) -> JsonObject:
     """Check that the arguments are an object with none missing or unknown. The server checks the rest."""
-    given = arguments if arguments is not None else {}
-    if isinstance(given, str):
-        with suppress(msgspec.DecodeError, RecursionError):
-            given = msgspec.json.decode(given)
+    given = parse_arguments(arguments) if isinstance(arguments, str | None) else arguments
     if not isinstance(given, dict):
         raise ToolFailure("ValidationError", f"{name} was not run: the arguments must be a JSON object.")
     properties = parameters.get("properties")

@@ -17,6 +17,7 @@ from ollm.domain.context import ModeName
 from ollm.domain.messages import JsonObject
 from ollm.domain.text import format_names
 from ollm.domain.tools import ToolResult, ToolSchema
+from ollm.providers.base import parse_arguments
 from ollm.services.modes import shows_tool
 from ollm.services.token_counting import TokenCounter
 from ollm.tools.framework.base import Tool, ToolContext, ToolDescription, describe_class
@@ -90,11 +91,7 @@ def unwrap_call(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
     inner, given = arguments.get("name"), arguments.get("arguments")
     if name != USE_TOOL or not isinstance(inner, str) or not inner or inner == USE_TOOL:
         return name, arguments
-    if isinstance(given, str):
-        try:
-            given = msgspec.json.decode(given)
-        except (msgspec.DecodeError, RecursionError):
-            return name, arguments
+    given = parse_arguments(given) if isinstance(given, str) else given
     if given is None:
         given = {key: value for key, value in arguments.items() if key not in ("name", "arguments")}
     return (inner, given) if isinstance(given, dict) else (name, arguments)
