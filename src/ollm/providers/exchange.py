@@ -145,9 +145,8 @@ class Exchange:
     ) -> Any:
         """Like `request_json`, for optional endpoints: None if the server refuses or the answer is invalid."""
         try:
-            answer = await self.send_request(method, path, body, timeout=timeout)
-            return decode_json(answer.body) if answer.status == 200 else None
-        except (msgspec.DecodeError, RecursionError, ModelError):
+            return await self.request_json(method, path, body, timeout=timeout)
+        except ModelError:
             return None
 
     async def send_request(
