@@ -12,13 +12,13 @@ from msgspec import Meta
 from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolResult
+from ollm.system.paths import show_name
 from ollm.tools.framework.base import Count, SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import append_notes
 from ollm.tools.search.scope import (
     DirectoryPath,
     SearchScope,
     render_link,
-    render_name,
     resolve_scope,
 )
 
@@ -81,7 +81,7 @@ class _DirectoryTree(Data, frozen=True):
         written: list[str] = []
         entries = self.children.get(parent, [])
         for entry in entries[:MAX_ENTRIES_SHOWN]:
-            name = render_name(entry.relative_path.rpartition("/")[2])
+            name = show_name(entry.relative_path.rpartition("/")[2])
             written.append(
                 "  " * depth
                 + (self._render_folder(name, entry, depth) if _is_folder(entry) else self._render_file(name, entry))

@@ -22,13 +22,13 @@ from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.path_names import OWN_PLACES, is_inside, read_steering
 from ollm.system.processes import ProcessCommand, StartError
 from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, find_access, list_places
+from ollm.system.sandbox.git_line import GitLine
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import append_notes
 from ollm.tools.line_steps import LineStep, LineSteps
 
 if TYPE_CHECKING:
-    from ollm.system.sandbox.git_line import GitLine
     from ollm.tools.git_lines import LinePart
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
@@ -136,8 +136,6 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         return split_git_line(self.command or "")
 
     async def _run_steps(self, parts: Sequence[LinePart], context: ToolContext, needs: BackgroundJobs) -> ToolResult:
-        from ollm.system.sandbox.git_line import GitLine
-
         assert context.sandbox is not None
         place = str(context.boundary.check(self.cwd or ".", "run"))
         steps = LineSteps(parts, place, context.sandbox)

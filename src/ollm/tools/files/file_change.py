@@ -272,8 +272,7 @@ async def write_buffer(context: ToolContext, path: Path, after: bytes) -> bool:
     encoding = detect_encoding(after)
     if path not in context.buffers or encoding is None or not encoding.exact:
         return False
-    with context.open_file(str(path)) as file:
-        before = file.read()
+    before = read_shown(context, path)
     if not await context.editor.write(path, encoding.decode(after)):
         return False
     await context.changed_in_editor(path, before, after)

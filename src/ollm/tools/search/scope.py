@@ -12,7 +12,13 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.struct import Data
-from ollm.system.paths import explain_read_protection, is_environment_file, make_tool_failure, show_name
+from ollm.system.paths import (
+    explain_login,
+    explain_read_protection,
+    is_environment_file,
+    make_tool_failure,
+    show_name,
+)
 from ollm.tools.framework.base import ToolContext
 
 if TYPE_CHECKING:
@@ -26,8 +32,6 @@ def drop_private_files(context: ToolContext, root: Path, paths: list[str]) -> li
         return [path for path in paths if explain_read_protection(root / path, places) is None]
     text = "\0".join((*paths, ""))
     if "config\0" in text or "config.worktree\0" in text:
-        from ollm.system.paths import explain_login
-
         paths = [path for path in paths if explain_login(str(root / path)) is None]
     if _is_harmless(text):
         return paths
@@ -65,22 +69,17 @@ class SearchScope(Data, frozen=True):
         """Render a path below the root for reuse by the model: relative to the workspace, or absolute outside it."""
         path = self.root / relative if relative else self.root
         inside = path.relative_to(self.workspace) if path.is_relative_to(self.workspace) else path
-        return render_name(str(inside))
+        return show_name(str(inside))
 
     def still_contains(self, relative: str) -> bool:
         """Return True if a file that was read is still below the root: no link has replaced it meanwhile."""
         return Path(os.path.realpath(self.root / relative)).is_relative_to(self.root)
 
 
-def render_name(name: str) -> str:
-    """Render a name for the model, which may give it back in this form."""
-    return show_name(name)
-
-
 def render_link(name: str, path: str) -> str:
     """Render a symbolic link with its target, without following it."""
     try:
-        return f"{name} -> {render_name(str(Path(path).readlink()))}"
+        return f"{name} -> {show_name(str(Path(path).readlink()))}"
     except OSError:
         return f"{name}  (gone)"
 
@@ -110,7 +109,7 @@ async def _describe_ignored(context: ToolContext, discovery: FileDiscoveryServic
     explained = await discovery.explain(str(context.workspace), relative)
     if explained.shown or explained.rule is None:
         return ()
-    return (f"{render_name(relative)} is ignored ({explained.reason}); searched because you named it",)
+    return (f"{show_name(relative)} is ignored ({explained.reason}); searched because you named it",)
 
 
 class ReadableFiles(Data, frozen=True):
