@@ -11,6 +11,7 @@ import re
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pexpect
@@ -35,6 +36,17 @@ ENTER, ESCAPE, CTRL_A, CTRL_C, CTRL_D, CTRL_G, CTRL_O, CTRL_R, CTRL_X = (
     "\x18",
 )
 UP, DOWN, TAB, ALT_ENTER = "\x1b[A", "\x1b[B", "\t", "\x1b\r"
+
+
+IDLE_LOOKS = 5
+
+
+def is_busy(process: int) -> bool:
+    """Whether a thread of the process runs or wants to. False where the system does not say so."""
+    with suppress(OSError):
+        stats = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/stat")]
+        return any(stat.rpartition(") ")[2][0] in "RD" for stat in stats)
+    return False
 
 
 def render_line(line: Mapping[int, Any], columns: int) -> str:
@@ -137,8 +149,21 @@ class Terminal:
         return holds()
 
     async def settle(self, seconds: float) -> None:
-        """Let time pass that the program itself measures, such as the moment that tells Esc from Alt."""
+        """Let time pass that the program itself measures, such as the moment that tells Esc from Alt.
+
+        On a busy machine the time begins when the program has read what was typed, and it may finish what it then does.
+        """
+        await self._wait_until_idle()
         await asyncio.sleep(seconds)
+        await self._wait_until_idle()
+
+    async def _wait_until_idle(self) -> None:
+        """Until no thread of the program has run, or waited for a processor, for a moment."""
+        idle = 0
+        async with asyncio.timeout(PATIENCE):
+            while idle < IDLE_LOOKS:
+                await asyncio.sleep(0.01)
+                idle = 0 if is_busy(self.child.pid) else idle + 1
 
     def _shows(self, wanted: tuple[str, ...], gone: str) -> bool:
         text = self.text()

@@ -22,7 +22,7 @@ from ollm.domain.events import (
 from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.cli.running import running
 from tests.cli.screen.samples import PLAIN, Clock, asked, details
-from tests.cli.terminal import CTRL_C, CTRL_D, DOWN, ENTER, ESCAPE, at_terminal
+from tests.cli.terminal import CTRL_C, CTRL_D, DOWN, ENTER, ESCAPE, Terminal, at_terminal
 from tests.covers import covers
 from tests.servers.answers import Answer
 
@@ -50,6 +50,10 @@ async def test_commands_files_and_agents_are_completed_without_a_gap_above_the_s
             await terminal.ended()
 
 
+def read_grounds(terminal: Terminal) -> set[str]:
+    return {cell.bg for row in terminal.paper.buffer.values() for cell in row.values()}
+
+
 async def test_colours_and_keys_are_chosen_in_the_chat_and_kept(tmp_path: Path) -> None:
     async with running(tmp_path, ["Hello."]) as runner:
         async with at_terminal(runner, size=(80, 24), COLORTERM="truecolor") as terminal:
@@ -64,11 +68,9 @@ async def test_colours_and_keys_are_chosen_in_the_chat_and_kept(tmp_path: Path) 
             await terminal.wait_for("› /theme")
             terminal.type(ENTER)
             await terminal.wait_for("Choose the colours", "return prices")
-            grounds = []
-            for _ in range(2):
-                terminal.type("j")
-                await terminal.settle(0.3)
-                grounds.append({cell.bg for row in terminal.paper.buffer.values() for cell in row.values()})
+            grounds = read_grounds(terminal)
+            terminal.type("jj")
+            assert await terminal.wait_until(lambda: read_grounds(terminal) != grounds)
             terminal.type(ENTER)
             await terminal.wait_for("screen.theme is light now.")
             terminal.type("/vim" + ENTER)
@@ -83,7 +85,6 @@ async def test_colours_and_keys_are_chosen_in_the_chat_and_kept(tmp_path: Path) 
             await terminal.wait_for("screen.keys is emacs now.")
             terminal.type(CTRL_D)
             await terminal.ended()
-    assert grounds[0] != grounds[1]
     assert (runner.home / "config.yaml").read_text() == "screen:\n  keys: emacs\n  theme: light\n"
 
 
