@@ -104,14 +104,14 @@ async def test_questions_come_one_at_a_time_and_name_their_task(tmp_path: Path) 
 
     async with running(tmp_path, answer, kind="llama.cpp", slots=2) as runner:
         runner.home.mkdir()
-        (runner.home / "config.yaml").write_text("tools: {task: {maxSeconds: 4}}\n")
+        (runner.home / "config.yaml").write_text("tools: {task: {maxSeconds: 10}}\n")
         async with at_terminal(runner, "chat", size=(100, 30)) as terminal:
             await terminal.wait_for("scripted @")
             terminal.type("where?" + ENTER)
             await terminal.wait_for("· Task: Where is ", "[y] yes")
             _, second = TASKS if TASKS[0] in terminal.screen() else reversed(TASKS)
             assert second not in terminal.screen()
-            await asyncio.sleep(5)  # the tasks have 4 seconds, but not for the person
+            await asyncio.sleep(11)  # the tasks have 10 seconds, but not for the person
             terminal.type("y")
             await terminal.wait_for(f"· Task: {second}", "[y] yes")
             terminal.type("y")

@@ -117,9 +117,8 @@ async def test_a_locked_database_is_told_and_left_alone_and_stops_nobody(tmp_pat
             other.execute("BEGIN EXCLUSIVE")
             waiting = asyncio.create_task(found.ask("GET", listing(found.workspace)))
             await asyncio.sleep(0.1)
-            began = time.monotonic()
             assert (await found.ask("GET", "/health")).status == 200
-            assert time.monotonic() - began < 3
+            assert not waiting.done(), "the locked database holds up nobody else"
             assert [line["sessionId"] for line in (await waiting).json] == [session]
             assert await found.open(sessionId=session) == session
             notices = (await found.ask("GET", f"/sessions/{session}/status")).json["notices"]

@@ -111,12 +111,12 @@ async def test_a_kept_connection_the_server_closed_is_replaced_without_a_word() 
 
 
 async def test_leaving_the_stream_closes_the_connection_at_once() -> None:
-    async with ScriptedServer([Answer(text="one two three", pace=5)]) as server:
+    async with ScriptedServer([Answer(text="one two three", pace=60)]) as server:
         provider = openai(server.base_url)
         async with aclosing(provider.stream(ask())) as pieces:
             assert await anext(pieces) == TextPiece("one")
 
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(20):
             await server.left.wait()
 
 
@@ -127,7 +127,7 @@ async def test_cancelling_the_task_closes_the_connection_at_once() -> None:
             await asyncio.sleep(0.005)
         task.cancel()
 
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(20):
             await server.left.wait()
 
 

@@ -303,12 +303,12 @@ def test_a_turn_costs_less_than_a_millisecond() -> None:
     text = "some words of an answer " * 100
     best = 1.0
     for number in range(50):
-        started = time.perf_counter()
+        started = time.thread_time()
         service.record_turn()
         service.record_output(f"{number} {text} {number}")
         record_call(service, "write_file", args | {"number": number}, text)
         service.check_for_warning()
         service.check_for_loop()
-        best = min(best, time.perf_counter() - started)
+        best = min(best, time.thread_time() - started)
 
     assert best < 0.001

@@ -64,8 +64,9 @@ async def test_an_answer_under_way_survives_as_interrupted_and_is_replaced_when_
     await recording.record_text(session_id, ThinkingPart, "m")
     await recording.record_text(session_id, TextPart, "Su")
     assert (await recording.get_session(session_id)).messages[-1].text == "Su"
-    await asyncio.sleep(1.2)  # the text is on disk a second later, even if no more of it comes
-    found = await service(tmp_path).get_session(session_id)
+    async with asyncio.timeout(30):  # the text is on disk a second later, even if no more of it comes
+        while (found := await service(tmp_path).get_session(session_id)).messages[-1].text != "Su":
+            await asyncio.sleep(0.1)
     assert found.messages[-1].interrupted
     assert (found.messages[-1].thinking, found.messages[-1].text) == ("hmm", "Su")
 
