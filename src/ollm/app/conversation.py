@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,15 +91,13 @@ class ConversationScope:
         update_tools(parts)
         self.stack.callback(self.scope.close)
         resumed_at = await resume_session(storage, parts, resumed) if resumed else 0
-        observers = self.create_observers(parts, resumed_at)
+        observers = list(self.create_observers(parts, resumed_at))
         for observer in observers if resumed else ():
             await observer.session_resumed(storage.session.require_id())
         return LocalConversation(parts, observers)
 
     async def find_wanted_session(self) -> str | None:
         """Find the session to resume and acquire its team archive lease, if any. Returns None for a new one."""
-        if not self.options.session and not self.options.newest:
-            return None
         wanted = find_wanted_session(self.storage)
         if wanted and self.process.settings.archive.is_set:
             from ollm.archive.process import ArchiveProcess
@@ -149,28 +146,24 @@ class ConversationScope:
             self.storage.notices.append(f"This session used {before}; continuing with {name_model(model.name)}.")
         return model
 
-    def create_observers(self, parts: ConversationParts, resumed_at: int) -> list[TurnObserver]:
+    def create_observers(self, parts: ConversationParts, resumed_at: int) -> Iterator[TurnObserver]:
         """Create the observers of turns, in calling order. `resumed_at` is the number of the newest message."""
         if self.task:
-            return []  # Only the parent's turn is reported.
-        observers: list[TurnObserver] = [
-            self.toolbox.checkpoint_observer,
-            WorkspaceMemory(
-                Lazy(lambda: self.scope.context.database),  # Opening it checks whether the folder was moved.
-                self.process.settings.resume,
-                parts,
-                resumed_at=resumed_at,
-                at_end=self.options.one_shot,
-            ),
-        ]
-        if not (self.options.one_shot and parts.state.model.facts.server_mark is not None):  # A later chat looks again.
-            observers.append(TemplateObserver(parts.state, lambda: update_tools(parts)))
-        observers.append(
-            ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.model_facts.update)
+            return  # Only the parent's turn is reported.
+        yield self.toolbox.checkpoint_observer
+        yield WorkspaceMemory(
+            Lazy(lambda: self.scope.context.database),  # Opening it checks whether the folder was moved.
+            self.process.settings.resume,
+            parts,
+            resumed_at=resumed_at,
+            at_end=self.options.one_shot,
         )
+        if not (self.options.one_shot and parts.state.model.facts.server_mark is not None):  # A later chat looks again.
+            yield TemplateObserver(parts.state, lambda: update_tools(parts))
+        yield ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.model_facts.update)
         if not self.options.one_shot and (embedder := self.storage.embedder):
-            observers.append(EmbeddingObserver(embedder, lambda: self.storage.session.id))
-        return [*observers, *self._create_outside_observers(parts)]
+            yield EmbeddingObserver(embedder, lambda: self.storage.session.id)
+        yield from self._create_outside_observers(parts)
 
     def _create_outside_observers(self, parts: ConversationParts) -> Iterator[TurnObserver]:
         """Create the observers of hooks, extensions, the team archive, MCP and model servers, if any."""
@@ -200,12 +193,17 @@ class ConversationScope:
             yield McpObserver(toolbox.mcp, parts)
 
     def build_parts(self, model: Model) -> ConversationParts:
-        storage = self.storage
+        storage, toolbox = self.storage, self.toolbox
         state = self._create_state(model)
         prompt = self.build_prompt(model)
         self._connect_toolbox(state, prompt)
-        add_tools = self._prepare_tool_parts(state)
-        return add_tools(
+
+        def create_worktree_manager() -> WorktreeManager:
+            from ollm.app.worktrees import WorktreeManager
+
+            return WorktreeManager(self.process, self.scope.path)
+
+        return ConversationParts(
             workspace=self.options.workspace,
             find_directories=lambda name: self.process.find_directories(name, self.options.workspace),
             notices=storage.notices,
@@ -213,30 +211,13 @@ class ConversationScope:
             session=storage.session,
             stream=storage.stream,
             prompt=prompt,
-            compactor=self.build_compactor(prompt, self.toolbox.roles),
+            compactor=self.build_compactor(prompt, toolbox.roles),
             loops=storage.create_loop_detection(),
             plan=Plan(lambda: storage.notes.list_todos()),  # noqa: PLW0108 - they are opened when asked
             snapshots=storage.snapshots,
             notes=Lazy(lambda: storage.notes),
             archive=Lazy(lambda: storage.archive),
             list_sessions=lambda: self.scope.context.list_sessions(),  # noqa: PLW0108 - it is opened when asked
-            trust=self.scope.trust_workspace,
-            export=storage.export_session,
-            asked_to_close=self.asked_to_close,
-            closing=self.stack,
-            clock=self.process.clock,
-        )
-
-    def _prepare_tool_parts(self, state: ConversationState) -> partial[ConversationParts]:
-        toolbox = self.toolbox
-
-        def create_worktree_manager() -> WorktreeManager:
-            from ollm.app.worktrees import WorktreeManager
-
-            return WorktreeManager(self.process, self.scope.path)
-
-        return partial(
-            ConversationParts,
             dispatch=Lazy(lambda: toolbox.create_dispatch(state)),
             registry=Lazy(lambda: toolbox.registry),
             policy=Lazy(lambda: toolbox.policy),
@@ -250,11 +231,16 @@ class ConversationScope:
             mcp=toolbox.mcp,
             worktrees=Lazy(create_worktree_manager),
             choose_model=lambda name: self.process.model_chooser.choose(
-                name, announce=lambda _: self.storage.stream.emit(PrefillProgress(stage="loading"))
+                name, announce=lambda _: storage.stream.emit(PrefillProgress(stage="loading"))
             ),
             tasks=toolbox.tasks,
             checks=None if self.task else toolbox.checks,
             roles=toolbox.roles,
+            trust=self.scope.trust_workspace,
+            export=storage.export_session,
+            asked_to_close=self.asked_to_close,
+            closing=self.stack,
+            clock=self.process.clock,
         )
 
     def build_prompt(self, model: Model) -> Prompt:
@@ -422,9 +408,7 @@ async def open_conversation(
 
 def create_process(options: ConversationOptions) -> ProcessScope:
     """Create the process scope in the home given by the options."""
-    if options.home is None:
-        return ProcessScope(workspace=options.workspace, flags=options.flags)
-    environment = {**copy_environment(), "OLLM_HOME": str(options.home)}
+    environment = {**copy_environment(), "OLLM_HOME": str(options.home)} if options.home else None
     return ProcessScope(environment, workspace=options.workspace, flags=options.flags)
 
 

@@ -179,7 +179,7 @@ class Storage:
 
 def find_wanted_session(storage: Storage) -> str | None:
     """Return the id of the session to resume, or None for a new one."""
-    options, files = storage.options, storage.process.session_files
+    options = storage.options
     if options.session:
         return find_named_session(storage, options.session)
     if not options.newest:
@@ -191,7 +191,7 @@ def find_wanted_session(storage: Storage) -> str | None:
     unarchived = [found for found in here if found.status != "archived"]
     none = "All sessions of this workspace are in use" if unarchived else "No session in this workspace yet"
     if options.beside:
-        unarchived = [found for found in unarchived if not files.is_open(found.session_id)]
+        unarchived = [one for one in unarchived if not storage.process.session_files.is_open(one.session_id)]
     if options.interactive and unarchived:
         one_shots = storage.scope.context.list_one_shot_ids()
         unarchived = [found for found in unarchived if found.session_id not in one_shots] or unarchived
