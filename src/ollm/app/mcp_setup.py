@@ -52,18 +52,13 @@ def read_configured_servers(
     return tuple(fill_variables(server) for server in found), (*notes, *problems)
 
 
-def _merge_servers(process: ProcessScope) -> dict[str, Any]:
-    """Servers of the extensions and of the settings, which take precedence."""
-    return {**(process.extensions.mcp_servers if process.extensions else {}), **process.settings.mcp_servers}
-
-
 def collect_entries(process: ProcessScope) -> tuple[dict[str, Any], list[str]]:
-    """Merge the `.mcp.json` of a trusted workspace and the settings, which take precedence."""
-    if not (process.workspace is not None and (process.workspace / ".mcp.json").exists() and process.trusted):
-        return _merge_servers(process), []
-    assert process.workspace is not None
+    """Merge the `.mcp.json` of a trusted workspace, the extensions and the settings, which take precedence."""
+    merged = {**(process.extensions.mcp_servers if process.extensions else {}), **process.settings.mcp_servers}
+    if process.workspace is None or not (process.workspace / ".mcp.json").exists() or not process.trusted:
+        return merged, []
     project, notes = read_project_servers(process.workspace)
-    return {**project, **_merge_servers(process)}, notes
+    return {**project, **merged}, notes
 
 
 def open_catalogue_file(process: ProcessScope) -> CatalogueFile:
