@@ -128,7 +128,7 @@ async def test_a_report_keeps_to_its_tokens(tmp_path: Path) -> None:
         await runner.run("-p", "hello", OLLM_CONTEXT_WINDOW="32768")
 
         said = runner.server.chats[-1]["messages"][-1]["content"]
-        assert said.endswith(" […]")
+        assert said.endswith("\n[…]")
         assert 700 < TokenCounter().count_text(said) <= 810
         assert "outline" in [tool["function"]["name"] for tool in runner.server.chats[0]["tools"]]
 

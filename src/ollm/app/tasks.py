@@ -22,6 +22,7 @@ from ollm.runtime.base import ConversationOptions
 from ollm.runtime.model.server_queue import in_background
 from ollm.runtime.observers.housekeeping import UnwatchedFiles
 from ollm.services.agents import check_agent_tools, list_agents, load_agent
+from ollm.services.chat_compression.folding import cut_text
 from ollm.services.modes import MODES, READING_CATEGORIES
 from ollm.services.task_limits import TaskLimit, TaskPlaces
 from ollm.tools.catalogue import build_registry
@@ -156,7 +157,7 @@ class TaskRunner:
 
     def _build_report(self, work: _TaskWork, session_id: str) -> TaskReport:
         limit = self._toolbox.process.settings.tools.task.report_tokens
-        text = _cut_report(work.text.strip(), limit, self._toolbox.count_tokens)
+        text = cut_text(work.text.strip(), limit, self._toolbox.count_tokens, "", tail_share=0)
         if not text:
             raise ToolFailure("Timeout" if work.timed_out else "Interrupted", work.problem or "It gave no report.")
         return TaskReport(
@@ -227,14 +228,6 @@ def _describe_end(event: TurnFinished) -> str:
     if event.reason == "answered":
         return ""
     return f"The task ended early: {event.message or event.reason}".rstrip(".") + "."
-
-
-def _cut_report(text: str, max_tokens: int, count: Callable[[str], int]) -> str:
-    """Cut a report that is too long, and mark the cut."""
-    whole = text
-    while text and (needed := count(text)) > max_tokens:
-        text = text[: min(int(len(text) * max_tokens / needed), len(text) - 1)].rstrip()
-    return text if text == whole else f"{text} […]"
 
 
 UNSUITED_TOOLS = ("task", "goal", "write_todos")  # Plans are the parent's.
