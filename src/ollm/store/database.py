@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.clock import format_stamp, now
 from ollm.domain.errors import BusyError, StorageError
+from ollm.system.atomic import lock_directory
 
 if TYPE_CHECKING:
     import sqlite3
@@ -71,9 +72,30 @@ CREATE TABLE sent (
 );
 CREATE TABLE tombstones (session_id TEXT PRIMARY KEY, at INTEGER NOT NULL);
 """
+# `fold_words` decides what is a word. The tables of FTS5 end with Unicode 6.1: later letters are unassigned (Cn).
+TOKENIZER = "porter unicode61 remove_diacritics 0 categories 'L* N* M* S* P* Co Cn'"
+INDEX_SCHEMA = f"""
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL,
+    start_time TEXT, last_activity TEXT, model TEXT, message_count INTEGER, partial INTEGER, token_count INTEGER,
+    title TEXT, workspace TEXT, archived INTEGER, origin TEXT, damaged TEXT, last_number INTEGER,
+    parent TEXT, parent_message INTEGER, known BLOB,
+    text_stamp TEXT NOT NULL DEFAULT '', text_number INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE entries (
+    id INTEGER PRIMARY KEY, session INTEGER NOT NULL, number INTEGER NOT NULL, role INTEGER NOT NULL, at TEXT NOT NULL,
+    call TEXT, text NOT NULL);
+CREATE INDEX entries_of_calls ON entries(session, call) WHERE call IS NOT NULL;
+CREATE TABLE vectors (
+    entry INTEGER PRIMARY KEY, session INTEGER NOT NULL, model TEXT NOT NULL, signs BLOB NOT NULL,
+    vector BLOB NOT NULL);
+CREATE INDEX vectors_of_sessions ON vectors(session, model, entry, signs);
+CREATE VIRTUAL TABLE words USING fts5(
+    text, content='', columnsize=0, tokenize="{TOKENIZER}");
+"""
 WORKSPACE_MIGRATIONS = (NOTES_SCHEMA, SESSIONS_SCHEMA, TODOS_BY_SESSION)  # The database is <workspace>/.ollm/memory.db.
 GLOBAL_MIGRATIONS = (NOTES_SCHEMA,)  # The database is ~/.ollm/global.db.
 ARCHIVE_STATE_MIGRATIONS = (ARCHIVE_STATE_SCHEMA,)  # The database is ~/.ollm/archive.db.
+INDEX_MIGRATIONS = (*[""] * 8, INDEX_SCHEMA)  # The database is ~/.ollm/index.db, rebuilt if it is older.
 
 
 class SpecialFileError(OSError):
@@ -81,7 +103,10 @@ class SpecialFileError(OSError):
 
 
 class Database:
-    """One connection for one thread. A transaction is `with database.begin_write() as connection`."""
+    """One connection for one thread. A transaction is `with database.begin_write() as connection`.
+
+    A new file replaces a damaged one, which is kept, if `report` is set to tell so, and removed if all of it is
+    `derived` from other files. A `derived` file of an earlier version is replaced as well."""
 
     def __init__(
         self,
@@ -90,12 +115,25 @@ class Database:
         *,
         busy_seconds: float = BUSY_TIMEOUT_SECONDS,
         report: Callable[[str], None] | None = None,
+        derived: bool = False,
     ) -> None:
         self.path = path
-        self._report = report  # If it is set, a new file replaces a damaged one, which is kept.
+        self._report = report
+        self._derived = derived
         self._migrations = migrations
         self._busy_seconds = busy_seconds
         self._connection: sqlite3.Connection | None = None
+
+    @classmethod
+    def in_memory(cls, migrations: Sequence[str]) -> Database:
+        """Open an empty database that exists only in memory."""
+        import sqlite3
+
+        made = cls(Path(), migrations)
+        made._connection = sqlite3.connect(":memory:", isolation_level=None)
+        made._connection.row_factory = sqlite3.Row
+        made._migrate(made._connection)
+        return made
 
     def connect(self) -> sqlite3.Connection:
         """Return the connection with the newest schema, opening it if necessary."""
@@ -111,19 +149,13 @@ class Database:
         if connection.in_transaction:
             yield connection
             return
-        with translate_errors(self.path), self._put_aside_when_damaged():
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                roll_back(connection)
-                raise
-            connection.execute("COMMIT")
+        with self.guard(), run_transaction(connection):
+            yield connection
 
     def fetch(self, query: str, *values: object) -> list[sqlite3.Row]:
         """Read all rows of a query."""
         connection = self.connect()
-        with translate_errors(self.path), self._put_aside_when_damaged():
+        with self.guard():
             return connection.execute(query, values).fetchall()
 
     def write(self, query: str, *values: object) -> sqlite3.Cursor:
@@ -135,6 +167,35 @@ class Database:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def remove(self) -> None:
+        """Remove the file, so that the next use makes a new one. SQLite refuses to write to a removed file: other
+        connections to it fail."""
+        self.close()
+        with lock_directory(self.path.parent):
+            self._unlink()
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[None]:
+        """Translate errors of SQLite into one sentence that names the file. One that proves damaged is replaced, so
+        that only this use fails and not the next."""
+        import sqlite3
+
+        try:
+            yield
+        except sqlite3.Error as error:
+            if "locked" in str(error):
+                _locked_at[self.path] = time.monotonic()
+                raise BusyError(f"{self.path} is locked by another process.", action="Try again later.") from error
+            if not self.path.exists():
+                raise StorageError(f"{self.path} is gone: its folder was moved or deleted.") from error
+            action = "Check the disk space and the file's permissions."
+            if is_damage(error):
+                action = "The file is damaged; move it away and it will be rebuilt."
+                self.close()
+                with contextlib.suppress(OSError):
+                    self._put_aside()
+            raise StorageError(f"{self.path}: {error}.", action=action) from error
 
     def find_fault(self) -> str:
         """Explain why the file cannot be written, or return "" if it can, and leave it open."""
@@ -159,21 +220,29 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         import sqlite3
 
-        with translate_errors(self.path):
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            before = get_inode(self.path)
-            try:
-                return self._open_file()
-            except (sqlite3.DatabaseError, IsADirectoryError, SpecialFileError) as error:
-                if not is_damage(error) or not self._put_aside(before):
-                    raise
-            return self._open_file()
+        try:
+            with self.guard():
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                try:
+                    return self._open_file()
+                except (sqlite3.DatabaseError, SpecialFileError) as error:
+                    if not is_damage(error) or not (self._report or self._derived):
+                        raise
+                with lock_directory(self.path.parent):  # Another process may have replaced it by now.
+                    try:
+                        return self._open_file()
+                    except (sqlite3.DatabaseError, SpecialFileError) as error:
+                        if not is_damage(error):
+                            raise
+                    self._put_aside()
+                    return self._open_file()
+        except OSError as error:
+            raise StorageError(f"Cannot use {self.path}: {error.strerror}.") from error
 
     def _open_file(self) -> sqlite3.Connection:
         import sqlite3
 
-        refuse_special_file(self.path)
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+        ensure_regular_file(self.path)
         connection = sqlite3.connect(self.path, timeout=self._choose_wait(), isolation_level=None)
         connection.row_factory = sqlite3.Row
         try:
@@ -206,31 +275,21 @@ class Database:
         if small and (found := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(found)
 
-    @contextlib.contextmanager
-    def _put_aside_when_damaged(self) -> Iterator[None]:
-        """Put aside a file that proves damaged during use, so that only this use fails and not the next."""
-        import sqlite3
-
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            if is_damage(error):
-                self.close()
-                self._put_aside(get_inode(self.path))
-            raise
-
-    def _put_aside(self, inode: int) -> bool:
-        """Rename a damaged file, unless another process already did. Returns False if it must stay."""
-        if self._report is None:
-            return False
-        if get_inode(self.path) == inode:
+    def _put_aside(self) -> None:
+        """Rename a damaged file, or remove it if it is derived."""
+        if self._derived:
+            self._unlink()
+        elif self._report:
             when = format_stamp(now()).replace(":", "").replace(".", "-")
             for end in ("", "-journal"):
                 file = self.path.with_name(self.path.name + end)
                 if file.exists():
                     file.rename(file.with_name(f"{file.name}.damaged-{when}"))
             self._report(f"{self.path} is damaged: it was kept as {self.path.name}.damaged-{when}, and a new one made.")
-        return True
+
+    def _unlink(self) -> None:
+        for end in ("", "-journal", "-wal", "-shm"):
+            self.path.with_name(self.path.name + end).unlink(missing_ok=True)
 
     def _refuse_foreign_code(self, connection: sqlite3.Connection) -> None:
         """Refuse triggers and views, which run with our own statements, unless our migrations create triggers."""
@@ -242,25 +301,25 @@ class Database:
             )
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
+        import sqlite3
+
         wanted = len(self._migrations)
         if self._read_version(connection) == wanted:
             return
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with run_transaction(connection):
             version = self._read_version(connection)
             if version > wanted:
                 raise StorageError(
                     f"{self.path} was written by a newer ollm (schema {version}; this version reads {wanted}).",
                     action="Upgrade ollm, or move the file away.",
                 )
+            is_old = version < wanted and connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            if self._derived and is_old:
+                raise sqlite3.DatabaseError("it was written by an earlier version")
             for step in self._migrations[version:]:
                 for statement in filter(str.strip, step.split(";\n")):
                     connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {wanted}")
-        except BaseException:
-            roll_back(connection)
-            raise
-        connection.execute("COMMIT")
 
     def _read_version(self, connection: sqlite3.Connection) -> int:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -269,8 +328,7 @@ class Database:
 def read_schema_version(path: Path) -> int:
     """Read the schema version of a SQLite file without opening it, or return 0 if it is not one."""
     try:
-        refuse_special_file(path)
-        with path.open("rb") as file:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
             header = file.read(100)
     except OSError:
         return 0
@@ -286,18 +344,33 @@ def is_disk_full(directory: Path) -> bool:
     return found.f_blocks > 0 and found.f_bavail * found.f_frsize < MIN_ROOM_BYTES
 
 
-def roll_back(connection: sqlite3.Connection) -> None:
-    """Roll back the open transaction, if any; SQLite has already done so if the disk is full."""
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")
+@contextlib.contextmanager
+def run_transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Run a transaction that may write from its start, all or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite has rolled back by itself if the disk is full.
+            connection.execute("ROLLBACK")
+        raise
 
 
-def refuse_special_file(path: Path) -> None:
-    """Raise OSError for a pipe, a socket or a device, because opening one may block forever."""
-    with contextlib.suppress(FileNotFoundError):
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise SpecialFileError(errno.EINVAL, "it is no regular file", str(path))
+def ensure_regular_file(path: Path) -> None:
+    """Create the file if it is missing. Raise OSError for a link, and for a pipe or a device, because opening one may
+    block forever. A file that exists is not opened: closing it would drop the locks of other connections to it in this
+    process."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+        return
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    if not stat.S_ISREG(mode):
+        raise SpecialFileError(errno.EINVAL, "it is no regular file", str(path))
 
 
 def get_inode(path: Path) -> int:
@@ -313,29 +386,7 @@ def is_damage(error: Exception) -> bool:
 
     if isinstance(error, sqlite3.OperationalError | sqlite3.ProgrammingError | sqlite3.IntegrityError):
         return False
-    return isinstance(error, sqlite3.DatabaseError | IsADirectoryError | SpecialFileError)
-
-
-@contextlib.contextmanager
-def translate_errors(path: Path) -> Iterator[None]:
-    """Translate SQLite and file system errors into one sentence that names the file."""
-    import sqlite3
-
-    try:
-        yield
-    except sqlite3.Error as error:
-        if "locked" in str(error):
-            _locked_at[path] = time.monotonic()
-            raise BusyError(f"{path} is locked by another process.", action="Try again later.") from error
-        if not path.exists():
-            raise StorageError(f"{path} is gone: its folder was moved or deleted.") from error
-        damaged, other = (
-            "The file is damaged; move it away and it will be rebuilt.",
-            "Check the disk space and the file's permissions.",
-        )
-        raise StorageError(f"{path}: {error}.", action=damaged if is_damage(error) else other) from error
-    except OSError as error:
-        raise StorageError(f"Cannot use {path}: {error.strerror}.") from error
+    return isinstance(error, sqlite3.DatabaseError | SpecialFileError)
 
 
 def rewrite_cells(path: Path, replace: Callable[[bytes], tuple[bytes, int]], *, dry_run: bool) -> int | None:

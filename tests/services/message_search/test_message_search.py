@@ -220,7 +220,7 @@ def test_a_long_session_is_indexed_in_parts_and_searched_meanwhile(
 
     assert found[-1] == ["The otter is first.", "The beaver is last."]
     with closing(home.index()) as index:
-        assert index.connection.execute("SELECT count(*) FROM entries").fetchone() == (18,)
+        assert index.connection.execute("SELECT count(*) FROM entries").fetchone()[0] == 18
 
 
 LETTERS = st.characters(categories=["Lu", "Ll", "Lt", "Lo", "Mn", "Mc", "Nd"])

@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import StorageError
-from ollm.store.session_index.database import (
-    VERSION,
-    connect,
-)
+from ollm.store.database import INDEX_MIGRATIONS
+from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import SearchFilters, search_sessions
 from ollm.store.session_index.stamps import read_stamp, read_stamps
 from tests.covers import covers
@@ -33,13 +31,13 @@ def count_sessions(connection: sqlite3.Connection) -> int:
 
 
 def test_an_older_index_is_built_anew(tmp_path: Path) -> None:
-    connection, _ = connect(tmp_path / "index.db")
-    add_session(connection)
-    connection.execute(f"PRAGMA user_version = {VERSION - 1}")
-    connection.close()
+    index = SessionIndex(tmp_path / "index.db", tmp_path)
+    add_session(index.connection)
+    index.connection.execute(f"PRAGMA user_version = {len(INDEX_MIGRATIONS) - 1}")
+    index.close()
 
-    again, in_file = connect(tmp_path / "index.db")
-    assert (in_file, count_sessions(again)) == (True, 0)
+    again = SessionIndex(tmp_path / "index.db", tmp_path)
+    assert (again.in_file, count_sessions(again.connection)) == (True, 0)
 
 
 @pytest.mark.parametrize("what", ["link", "directory", "unreachable"])
@@ -53,10 +51,10 @@ def test_where_no_file_can_be_the_index_is_in_memory(tmp_path: Path, what: str) 
         (tmp_path / "file").write_text("")
         path = tmp_path / "file" / "index.db"
 
-    connection, in_file = connect(path)
+    index = SessionIndex(path, tmp_path)
 
-    assert not in_file
-    assert "sessions" in tables(connection)
+    assert not index.in_file
+    assert "sessions" in tables(index.connection)
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -12,8 +12,9 @@ import pytest
 
 from ollm.domain.errors import StorageError
 from ollm.domain.messages import TextPart
+from ollm.store.database import INDEX_MIGRATIONS
 from ollm.store.session_files.journal import encode_json
-from ollm.store.session_index import database, entries, stamps
+from ollm.store.session_index import entries, stamps
 from ollm.store.session_index import index as indexing
 from ollm.store.session_index.entries import UNREAD_TITLE
 from ollm.store.session_index.index import SessionIndex
@@ -85,7 +86,7 @@ def test_an_index_of_a_newer_version_is_left_alone(tmp_path):
     home.recorded("a needle here")
     home.index().list_sessions()
     connection = sqlite3.connect(tmp_path / "index.db")
-    connection.execute(f"PRAGMA user_version = {database.VERSION + 1}")
+    connection.execute(f"PRAGMA user_version = {len(INDEX_MIGRATIONS) + 1}")
     connection.close()
     before = (tmp_path / "index.db").read_bytes()
     assert len(home.index().list_sessions()) == 1
@@ -95,7 +96,7 @@ def test_an_index_of_a_newer_version_is_left_alone(tmp_path):
 
 @pytest.mark.parametrize("mode", ["IMMEDIATE", "EXCLUSIVE"])
 def test_a_locked_index_stops_nobody(tmp_path, mode, monkeypatch):
-    monkeypatch.setattr(database, "BUSY_MILLISECONDS", 100)
+    monkeypatch.setattr(indexing, "BUSY_SECONDS", 0.1)
     home = Home(tmp_path)
     home.recorded("a needle here")
     home.index().list_sessions()
@@ -330,9 +331,9 @@ def test_an_index_of_which_most_goes_is_made_anew(tmp_path):
     assert index.connection.execute("PRAGMA busy_timeout").fetchone()[0] == 10_000
     index.close()
     assert home.index().connection.execute("PRAGMA busy_timeout").fetchone()[0] == 1500
-    assert home.index().connection.execute("PRAGMA user_version").fetchone()[0] == database.VERSION
+    assert home.index().connection.execute("PRAGMA user_version").fetchone()[0] == len(INDEX_MIGRATIONS)
     with contextlib.closing(sqlite3.connect(index.path)) as connection:
-        connection.execute(f"PRAGMA user_version = {database.VERSION + 1}")
+        connection.execute(f"PRAGMA user_version = {len(INDEX_MIGRATIONS) + 1}")
     newer = home.index()
     newer.erase_all([small])
     assert not newer.path.exists(), "one that cannot be changed can be done without"
@@ -343,7 +344,7 @@ def test_several_threads_index_a_new_session_at_once(tmp_path: Path, harm: Any) 
     for attempt in range(8):
         home = Home(tmp_path / str(attempt))
         session_id = home.recorded(*(f"needle {number}" for number in range(40)))
-        database.remove_index(tmp_path / str(attempt) / "index.db")
+        home.index().database.remove()
         harm(tmp_path / str(attempt) / "index.db")
         begin = threading.Barrier(5)
         seen: list[tuple[bool, int]] = []
@@ -367,7 +368,7 @@ def test_an_index_that_others_replaced_is_opened_again(tmp_path: Path) -> None:
     home.recorded("a needle here")
     with contextlib.closing(home.index()) as index:
         assert len(search_sessions(index, "needle").hits) == 1
-        database.remove_index(tmp_path / "index.db")
+        home.index().database.remove()
         assert len(found(home, "needle")) == 1
         home.recorded("another needle")
         assert len(search_sessions(index, "needle").hits) == 2

@@ -7,7 +7,6 @@ import math
 import time
 import zlib
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -16,12 +15,12 @@ from ollm.domain.errors import StorageError
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
+from ollm.store.database import run_transaction
 from ollm.store.session_files.files import get_file_time
 from ollm.store.session_files.journal import read_call_number
 from ollm.store.session_files.loading import make_partial_message, make_session
 from ollm.store.session_files.reader import SessionPart, SessionReader
 from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES, KnownState
-from ollm.store.session_index.database import run_transaction
 from ollm.store.session_index.stamps import Stamp, make_batches
 from ollm.store.session_index.texts import (
     UNDER_WAY,
@@ -56,9 +55,8 @@ class IndexWork(NamedTuple):
 
 def load_rows(connection: sqlite3.Connection, only: str | None = None) -> dict[str, Row]:
     where = " WHERE session_id = ?" if only else ""
-    cursor = connection.execute(f"SELECT * FROM sessions{where}", (only,) if only else ())  # noqa: S608
-    names = [column[0] for column in cursor.description]
-    return {row[1]: dict(zip(names, row, strict=True)) for row in cursor}
+    rows = connection.execute(f"SELECT * FROM sessions{where}", (only,) if only else ())  # noqa: S608
+    return {row["session_id"]: dict(row) for row in rows}
 
 
 def refresh_rows(
@@ -91,7 +89,8 @@ def refresh_rows(
             index.unread.update({name: found[name].size for name in batch})
             rows |= {name: make_unread_row(found[name], name) for name in batch}
         else:
-            rows |= run_transaction(index.connection, partial(update, batch))
+            with run_transaction(index.connection):
+                rows |= update(batch)
             done += sum(found[name].size for name in batch)
             report(0)
     return {session_id: rows[session_id] for session_id in found if session_id in rows}
@@ -105,7 +104,8 @@ def refresh_text(index: IndexWork, session_id: str, stamp: Stamp, seconds: float
 
     row = load_rows(index.connection, session_id).get(session_id)
     if not (row and row["text_stamp"] == stamp.text):
-        run_transaction(index.connection, partial(update_row, index, session_id, stamp, make_indexer))
+        with run_transaction(index.connection):
+            update_row(index, session_id, stamp, make_indexer)
 
 
 def update_row(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
-from ollm.store.session_index.database import TOKENIZER
+from ollm.store.database import TOKENIZER
 from ollm.store.session_index.words import find_spans, fold_words
 
 _BLOCK_CHARS = 1_500

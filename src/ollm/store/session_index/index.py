@@ -6,11 +6,11 @@ import contextlib
 import math
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ollm.domain.errors import StorageError
+from ollm.domain.errors import OllmError, StorageError
+from ollm.store.database import INDEX_MIGRATIONS, Database, get_inode
 from ollm.store.session_index.stamps import Stamp, read_stamp, read_stamps
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ LIST_COLUMNS = (
     "archived, damaged, origin, parent, parent_message"
 )
 Row = tuple[Any, ...]
+BUSY_SECONDS = 1.5
 ERASE_MILLISECONDS = 10_000  # Others may be writing for so long.
 
 
@@ -34,29 +35,37 @@ class SessionIndex:
     def __init__(self, path: Path, directory: Path) -> None:
         self.path = path
         self.directory = directory
-        self._connection: sqlite3.Connection | None = None
-        self.in_file = False
-        self._identity: tuple[int, int] | None = None  # This identifies the file that is open.
+        self._database: Database | None = None
+        self._inode = 0  # This identifies the file that is open.
         self.unread: dict[str, int] = {}  # The last list had no time for these sessions of so many bytes.
         self.behind: set[str] = set()  # The next search reads on in these large sessions.
 
     @classmethod
     def make_in_memory(cls, directory: Path) -> SessionIndex:
         """Make an index that exists only in memory."""
-        from ollm.store.session_index.database import connect_in_memory
-
         made = cls(Path(), directory)
-        made._connection = connect_in_memory()
+        made._database = Database.in_memory(INDEX_MIGRATIONS)
         return made
 
     @property
-    def connection(self) -> sqlite3.Connection:
-        if self._connection is None:
-            from ollm.store.session_index import database
+    def database(self) -> Database:
+        """The file, or an empty database in memory while a newer ollm or another program has the file."""
+        if self._database is None:
+            self._database = Database(self.path, INDEX_MIGRATIONS, busy_seconds=BUSY_SECONDS, derived=True)
+            try:
+                self._database.connect()
+            except OllmError:
+                self._database = Database.in_memory(INDEX_MIGRATIONS)
+            self._inode = get_inode(self.path)
+        return self._database
 
-            self._connection, self.in_file = database.connect(self.path)
-            self._identity = database.get_identity(self.path) if self.in_file else None
-        return self._connection
+    @property
+    def connection(self) -> sqlite3.Connection:
+        return self.database.connect()
+
+    @property
+    def in_file(self) -> bool:
+        return self.database.path == self.path
 
     @property
     def work(self) -> IndexWork:
@@ -79,9 +88,9 @@ class SessionIndex:
         return None
 
     def close(self) -> None:
-        if self._connection:
-            self._connection.close()
-            self._connection = None
+        if self._database:
+            self._database.close()
+            self._database = None
 
     def list_sessions(
         self, progress: Progress | None = None, seconds: float | None = None, *, tasks: bool = False
@@ -133,35 +142,31 @@ class SessionIndex:
     def update_session(self, session_id: str) -> None:
         """Update one session's row by reading what is new, over a connection of its own: any thread may ask. A busy
         index is left alone."""
-        import sqlite3
-
-        from ollm.store.session_index.database import run_transaction
         from ollm.store.session_index.entries import update_row
 
         with (
-            contextlib.suppress(sqlite3.Error, OSError),
+            contextlib.suppress(OllmError, OSError),
             contextlib.closing(SessionIndex(self.path, self.directory)) as index,
+            index.database.begin_write(),
         ):
             if found := read_stamp(self.directory, session_id):
-                run_transaction(index.connection, partial(update_row, index.work, session_id, found))
+                update_row(index.work, session_id, found)
 
     def erase_all(self, ids: list[str], progress: Progress | None = None) -> None:
         """Remove sessions, so that no byte of them stays in the file."""
-        from ollm.store.session_index import database
         from ollm.store.session_index.texts import erase_rows, holds_most
 
         def work() -> None:
             self.connection.execute(f"PRAGMA busy_timeout = {ERASE_MILLISECONDS}")
-            if holds_most(self.connection, set(ids)):
-                self.close()
-                database.remove_index(self.path)
+            if self.in_file and holds_most(self.connection, set(ids)):
+                self.database.remove()
                 return
             erase_rows(self.connection, ids, progress)
 
         self.run_guarded(work)
-        if self._connection and not self.in_file and self.path.exists():
+        if not self.in_file and self.path.exists():
             try:  # A locked or newer file cannot be changed, but it can be rebuilt.
-                database.remove_index(self.path)
+                Database(self.path, INDEX_MIGRATIONS, derived=True).remove()
             except OSError as error:
                 raise StorageError(
                     f"Cannot change {self.path}.", action="Delete it; it will be rebuilt from the sessions."
@@ -183,17 +188,16 @@ class SessionIndex:
         memory if it cannot be used."""
         import sqlite3
 
-        from ollm.store.session_index import database
-
         for _ in range(3):
             try:
-                return work()
-            except sqlite3.Error as error:
+                with self.database.guard():
+                    return work()
+            except OllmError as error:
+                if not isinstance(error.__cause__, sqlite3.Error):
+                    raise
                 self.close()
-                if database.is_broken(error):
-                    database.remove_index(self.path, self._identity)
-                elif not self.in_file or database.get_identity(self.path) == self._identity:
-                    self._connection, self.in_file = database.connect_in_memory(), False
+                if get_inode(self.path) == self._inode:
+                    self._database = Database.in_memory(INDEX_MIGRATIONS)
         return work()
 
 

@@ -11,7 +11,7 @@ from operator import mul
 from statistics import fmean, pstdev
 from typing import TypeAlias
 
-from ollm.store.session_index.database import run_transaction
+from ollm.store.database import run_transaction
 from ollm.store.session_index.excerpts import IndexedText
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import find_longer_words
@@ -133,17 +133,12 @@ class SessionTexts:
 
     def save_vectors(self, model: str, vectors: Mapping[int, Vector]) -> None:
         """Save the vectors of messages that still exist, and delete those of another model."""
-
-        def work() -> None:
+        query = "INSERT OR REPLACE INTO vectors SELECT id, session, ?, ?, ? FROM entries WHERE id = ? AND session = ?"
+        with run_transaction(self.connection):
             gone = "DELETE FROM vectors WHERE session = ? AND model <> ?"
             self.connection.execute(gone, (self.session, model))
-            query = (
-                "INSERT OR REPLACE INTO vectors SELECT id, session, ?, ?, ? FROM entries WHERE id = ? AND session = ?"
-            )
             for row, vector in vectors.items():
                 self.connection.execute(query, (model, pack_signs(vector), vector.tobytes(), row, self.session))
-
-        run_transaction(self.connection, work)
 
     def find_nearest(self, model: str, wanted: Vector, limit: int) -> list[int]:
         """List the rows that are nearer to a vector than nearly all others, nearest first.

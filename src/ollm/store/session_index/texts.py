@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ollm.store.session_index.database import run_transaction
+from ollm.store.database import run_transaction
 from ollm.store.session_index.words import ROLES, make_index_text, make_session_mark, pack_text, unpack_text
 
 UNDER_WAY = ""  # It stands for the id of a call, for an unfinished answer.
@@ -57,7 +57,7 @@ class EntryIndexer:
         self._until = time.process_time() + (math.inf if seconds is None else seconds)
         self.late = False
         query = "SELECT call, number FROM entries WHERE session = ? AND call > ?"
-        self._calls = set(connection.execute(query, (self._session, UNDER_WAY)))
+        self._calls = set(map(tuple, connection.execute(query, (self._session, UNDER_WAY))))
         query = "SELECT id FROM entries WHERE session = ? AND call = ?"
         forget_rows(connection, connection.execute(query, (self._session, UNDER_WAY)).fetchall())
 
@@ -123,7 +123,7 @@ def erase_rows(
 ) -> None:
     """Remove rows, texts and words of these sessions. With `for_good` no byte of them stays in the file."""
 
-    def work() -> None:
+    with run_transaction(connection):
         for done, name in enumerate(ids, start=1):
             for (session,) in connection.execute("SELECT id FROM sessions WHERE session_id = ?", (name,)).fetchall():
                 forget_rows(connection, _find_texts(connection, session))
@@ -132,8 +132,6 @@ def erase_rows(
                 progress(done, len(ids))
         if for_good:
             connection.execute("INSERT INTO words(words) VALUES ('optimize')")
-
-    run_transaction(connection, work)
 
 
 def holds_most(connection: sqlite3.Connection, ids: set[str]) -> bool:
