@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from ollm.providers.base import AnyPiece, ProgressPiece, TextPiece
-from ollm.runtime.model.server_queue import ServerQueue
+from ollm.runtime.model.server_queue import ServerQueue, in_background
 from tests.cli.running import running
 from tests.cli.terminal import CTRL_D, ENTER, ESCAPE, at_terminal
 from tests.servers.answers import Answer
@@ -48,8 +48,9 @@ async def test_interactive_requests_go_before_background_ones_in_the_order_they_
         yield TextPiece(name)
 
     async def ask(name: str, *, background: bool = False) -> list[AnyPiece]:
+        in_background.set(background)  # Each task has a context of its own.
         queue = ServerQueue(tmp_path, "http://server", 1)
-        return [piece async for piece in queue.relay(answer(name), background=background)]
+        return [piece async for piece in queue.relay(answer(name))]
 
     tasks = []
     for name, background in (("running", False), ("task", True), ("chat", False), ("next", False)):

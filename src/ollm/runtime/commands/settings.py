@@ -10,19 +10,17 @@ import msgspec
 from ollm.config.change import parse_setting
 from ollm.config.settings import ModelSettings
 from ollm.domain.context import Approval, ModeName
-from ollm.domain.errors import OllmError
 from ollm.providers.base import name_model, name_models
 from ollm.providers.request_settings import format_settings, list_request_settings
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import WrongUsage, render_options, render_table, slash_command
 from ollm.runtime.commands.help_text import render_help
+from ollm.runtime.model.model import describe_model
 from ollm.runtime.prompt.project_context import find_skills
 from ollm.services.modes import MODES
 
 if TYPE_CHECKING:
-    from ollm.domain.messages import JsonObject
-    from ollm.runtime.model.model import Model
     from ollm.runtime.parts import ConversationParts
 
 MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
@@ -79,12 +77,12 @@ async def list_models(conversation: ConversationParts) -> CommandReply:
     rows = [(name, m.state, "← now" if m.name == now.name else "") for name, m in zip(short, offered, strict=True)]
     listed = render_table(("model", "state", ""), rows) if rows else ""
     text = f"**{name_model(now.name)}** at {now.provider.base_url} ({now.window:,}-token context)."
-    sent, own = list_request_settings(now.settings), await read_server_defaults(now)
+    sent, info = list_request_settings(now.settings), await describe_model(now.provider, now.name)
     roles = conversation.roles.get().describe(conversation.state.seconds) if conversation.roles else []
     said = [
         render_table(("role", "model", "server", "time"), roles) if roles else "",
         f"Sent with every request: {format_settings(sent)}." if sent else "",
-        f"The server's own: {format_settings(own)}." if own else "",
+        f"The server's own: {format_settings(info.sampling)}." if info and info.sampling else "",
     ]
     names = [found.name for found in offered]
     notes = {now.name: format_settings(sent)}
@@ -92,14 +90,6 @@ async def list_models(conversation: ConversationParts) -> CommandReply:
     data = {"model": now.name, "offered": offered, "options": names, "about": about, "settings": sent}
     data["roles"] = [dict(zip(("role", "model", "server", "time"), row, strict=True)) for row in roles]
     return CommandReply(text="\n\n".join(filter(None, (text, listed, *said, now.why))), data=data)
-
-
-async def read_server_defaults(now: Model) -> JsonObject:
-    """Read what the server uses for settings that a request does not carry, from the model's own file or card."""
-    try:
-        return (await now.provider.describe(now.name)).sampling or {}
-    except OllmError:
-        return {}
 
 
 def change_request_setting(conversation: ConversationParts, word: str, rest: str) -> CommandReply:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ollm.config.settings import ProviderSettings, ProviderTimeouts, Settings
-from ollm.domain.errors import OllmError
 from ollm.domain.model_facts import ModelFacts
 from ollm.providers.model_families import BLOCKS_BELOW, choose_first_form, count_parameters, read_size
 from ollm.providers.window import choose_window
-from ollm.runtime.model.model import Model
+from ollm.runtime.model.model import Model, describe_model
 from ollm.store.model_facts import ModelFactsFile, make_facts_key
 
 if TYPE_CHECKING:
@@ -85,11 +84,10 @@ class ModelChooser:
         """Compare the configured window once with the server's. Ollama and our own server use what is set."""
         if wanted is None or wanted == facts.said_window or to.provider.name != "openai":
             return facts
-        try:
-            served = (await to.provider.describe(to.model)).window
-        except OllmError:
+        if (info := await describe_model(to.provider, to.model)) is None:
             return facts
-        found = {"served_window": served if served and served < wanted else None, "said_window": wanted}
+        served = info.window if info.window and info.window < wanted else None
+        found = {"served_window": served, "said_window": wanted}
         learnt = self._known.update(facts.key, found, dict.fromkeys(found, "server")).learnt
         return replace(facts, **found, learnt=learnt)
 
@@ -104,9 +102,7 @@ class ModelChooser:
             return facts
         if facts.first_form and settings.context_window is not None:
             return replace(facts, call_form=facts.first_form if wanted == "auto" else facts.call_form)
-        try:
-            info = await to.provider.describe(to.model)
-        except OllmError:
+        if (info := await describe_model(to.provider, to.model)) is None:
             return facts
         first, parameters = choose_first_form(info, to.model), count_parameters(info, to.model)
         if settings.context_window is not None:

@@ -19,7 +19,7 @@ from ollm.domain.errors import ModelError, OllmError, RequestRefusedError
 from ollm.domain.events import MIN_PRICED_SECONDS
 from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject, PromptMessage, count_same_objects
-from ollm.domain.model_facts import ModelFacts, ShownThinking
+from ollm.domain.model_facts import ModelFacts
 from ollm.domain.text import format_seconds
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import (
@@ -27,6 +27,7 @@ from ollm.providers.base import (
     CallPiece,
     ChatRequest,
     FinishPiece,
+    ModelInfo,
     ProgressPiece,
     Provider,
     TextPiece,
@@ -85,12 +86,8 @@ class Model:
         """Look at the server's chat template, unless that was done before or `tools` were refused now. If it leaves out
         a part of the conversation, `apply_look` changes to a form that it shows."""
         self.looked, facts = True, self.facts
-        try:
-            known_info = getattr(self.provider, "described", None)
-            info = known_info or await self.provider.describe(self.name)
-        except (OllmError, NotImplementedError):  # An extension's provider need not list models.
-            return
-        if getattr(self.provider, "is_silent", False):
+        info = getattr(self.provider, "described", None) or await describe_model(self.provider, self.name)
+        if info is None or getattr(self.provider, "is_silent", False):
             return
         self._found = {"server_mark": info.mark}
         if not info.template or (info.mark == facts.server_mark and not tools) or facts.chats_only:
@@ -162,15 +159,6 @@ class Model:
         if window < said:
             self.facts = replace(self.facts, served_window=window, said_window=said)
 
-    def set_token_factor(self, factor: float, samples: int) -> None:
-        """Update the token counting factor."""
-        self.facts = replace(self.facts, token_factor=factor, token_samples=samples)
-
-    def note_shown_thinking(self, shown: ShownThinking | None) -> None:
-        """Note how much of the thinking that is sent back the template shows."""
-        if shown != self.facts.shown_thinking:
-            self.facts = replace(self.facts, shown_thinking=shown)
-
     def describe_reading(self, tokens: int) -> str:
         """Describe how long the model reads this many tokens. Return "" if it is short or the speed is unknown."""
         seconds = tokens / (self.facts.prefill_per_second or tokens + 1)
@@ -178,10 +166,8 @@ class Model:
 
     async def supports_images(self) -> bool:
         """Return True if the server reports that the model accepts images. False if it reports nothing."""
-        try:
-            return (await self.provider.describe(self.name)).vision
-        except OllmError:
-            return False
+        info = await describe_model(self.provider, self.name)
+        return info is not None and info.vision
 
     def stream(
         self,
@@ -194,7 +180,7 @@ class Model:
         sent again without them. `schema` binds the answer, which calls no tools; a server that refuses it gets the
         request without."""
         pieces = self._stream_now(messages, tools, max_tokens, schema)
-        return self.queue.relay(pieces, background=False) if self.queue else pieces
+        return self.queue.relay(pieces) if self.queue else pieces
 
     async def _stream_now(
         self, messages: Messages, tools: ToolSchemas, max_tokens: int | None, schema: JsonObject | None
@@ -317,11 +303,19 @@ class Model:
         """Yield the answer to the conversation's own messages, sent like the last request so that the server's cache
         stays valid. Records no facts."""
         pieces = stream_pieces(self.provider, self.format_like_last(messages, tools, max_tokens), self.facts)
-        return iterate_text(self.queue.relay(pieces, background=False) if self.queue else pieces)
+        return iterate_text(self.queue.relay(pieces) if self.queue else pieces)
 
     def summarise(self, messages: Messages, max_tokens: int) -> AsyncIterator[str]:
         """Yield the text of an answer to `messages`, without tools, as it comes."""
         return iterate_text(self.stream(messages, (), max_tokens))
+
+
+async def describe_model(provider: Provider, name: str) -> ModelInfo | None:
+    """Ask the server about a model. Return None if it does not answer; an extension's provider need not list models."""
+    try:
+        return await provider.describe(name)
+    except (OllmError, NotImplementedError):
+        return None
 
 
 async def iterate_text(stream: AsyncGenerator[AnyPiece, None]) -> AsyncIterator[str]:

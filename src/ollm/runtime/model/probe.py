@@ -19,7 +19,7 @@ from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import CallForm, Fault, ModelFacts, ThinkingForm
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, FinishPiece, Provider, TextPiece, ThinkingPiece
+from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, Provider, TextPiece, ThinkingPiece
 from ollm.providers.server_remedies import find_remedy, identify_server
 from ollm.runtime.model.block_answer import BlockAnswer
 from ollm.runtime.model.template_checks import (
@@ -30,9 +30,10 @@ from ollm.runtime.model.template_checks import (
     collect_pieces,
     join_text,
     make_word,
+    read_prompt,
 )
 from ollm.runtime.model.thinking import CLOSING, OPENING
-from ollm.runtime.model.tool_call_fallback import AnswerParser, StreamWatch, ToolCallFallback
+from ollm.runtime.model.tool_call_fallback import StreamWatch, ToolCallFallback
 from ollm.runtime.small_models.blocks import FILE_BLOCK
 from ollm.runtime.small_models.edits import read_change
 
@@ -210,10 +211,11 @@ class Probe:
         """Check that the server does not read the beginning of a conversation again."""
         said = (PromptMessage(role="user", content=f"{make_word()}. {PADDING * 2}\nAnswer ok."),)
         later = (PromptMessage(role="assistant", content="ok"), PromptMessage(role="user", content="Again."))
-        rendered = await self._provider.render(replace(self._request, messages=said)) or ""
-        first = await self._read_prompt(said)
-        again = await self._provider.render(replace(self._request, messages=(*said, *later))) or ""
-        second = await self._read_prompt((*said, *later))
+        begin, whole = (replace(self._request, messages=each, temperature=0) for each in (said, (*said, *later)))
+        rendered = await self._provider.render(begin) or ""
+        first = await read_prompt(self._provider, begin)
+        again = await self._provider.render(whole) or ""
+        second = await read_prompt(self._provider, whole)
         if not second.counts_reuse or not second.usage.prompt_tokens:
             return facts, None, f"{UNKNOWN}: the server does not report it"
         reused, before = second.usage.reused_tokens, first.usage.prompt_tokens
@@ -224,31 +226,26 @@ class Probe:
             self._advice, told = CHANGING_TEMPLATE, f"{told}; the chat template begins differently each time"
         return add_fault(facts, "prefix", reuses_prefix=False), False, told
 
-    async def _read_prompt(self, messages: tuple[PromptMessage, ...]) -> FinishPiece:
-        request = replace(self._request, messages=messages, max_tokens=1, temperature=0)
-        pieces = await collect_pieces(self._provider.stream(request))
-        return next((piece for piece in pieces if isinstance(piece, FinishPiece)), FinishPiece(counts_reuse=False))
-
     async def _try_parser(self, facts: ModelFacts) -> Finding:
         """Check that the server recognizes a call, without learning from a model that makes none."""
         if not facts.takes_tools:
             return facts, None, "not tested: the model is not shown the tools"
-        found, _, told = await self._try_call_form(replace(facts, call_form="unknown"), only_parser=True)
+        found, _, told = await self._try_call_form(replace(facts, call_form="unknown"))
+        if not found.takes_tools:
+            return replace(found, call_form=facts.call_form), False, "the server refuses tools"
         if "parser" in found.faults:
-            return found if found.takes_tools else replace(found, call_form=facts.call_form), False, told
+            return found, False, told
         known = found.call_form == "native"
         told = "calls are recognized" if known else f"{UNKNOWN}: the model made no call in the form of its template"
         return facts, known or None, told
 
-    async def _try_call_form(self, facts: ModelFacts, *, only_parser: bool = False) -> Finding:
+    async def _try_call_form(self, facts: ModelFacts) -> Finding:
         """Find the simplest form that works for one plain call."""
-        fallback, _ = self._prepare_request(facts, self._tools(TOOL_COUNTS[0]), "Read the file alpha.txt.")
+        fallback = ToolCallFallback(self._provider, replace(self._request, tools=self._tools(TOOL_COUNTS[0])), facts)
         offered, facts = facts.takes_tools, await fallback.probe_call_form()
         self._advice = fallback.advice
         if offered and not facts.takes_tools:
-            facts, told = add_fault(facts, "parser"), "the server refuses tools"
-            if only_parser:
-                return facts, False, told
+            facts = add_fault(facts, "parser")
         if facts.call_form == "native":
             return facts, True, "native"
         if facts.call_form == "text":
@@ -275,7 +272,9 @@ class Probe:
         for tools in map(self._tools, TOOL_COUNTS):
             if len(tools) <= held:
                 break  # A small window shows no more tools.
-            calls = await self._request_calls(facts, tools, "Read the file beta/gamma.txt.")
+            request = replace(self._request, messages=(SYSTEM_MESSAGE,), tools=tools)
+            task = "Read the file beta/gamma.txt."
+            calls = await request_calls(self._provider, request, facts, task, MAX_ANSWER_TOKENS)
             erred = not any(_reads_path(call, "beta/gamma.txt") for call in calls[:1])
             if erred:
                 break
@@ -312,7 +311,7 @@ class Probe:
     def _make_long_request(self, word: str, lines: int) -> ChatRequest:
         filler = "".join(FILLER_LINE.format(number) for number in range(lines))
         text = f"The code word is {word}.\n{filler}\n{QUESTION}"
-        return replace(self._request, messages=(PromptMessage(role="user", content=text),), max_tokens=1)
+        return replace(self._request, messages=(PromptMessage(role="user", content=text),))
 
     async def _estimate_long_request(self, word: str, lines: int) -> float:
         """Estimate the tokens of a long request by two short ones. If they are cut too, a low guess is left."""
@@ -321,27 +320,7 @@ class Probe:
         return max(lines * 10.0, first + (second - first) / (some - few) * (lines - few))
 
     async def _count_read(self, request: ChatRequest) -> int:
-        pieces = await collect_pieces(self._provider.stream(request))
-        return sum(piece.usage.prompt_tokens for piece in pieces if isinstance(piece, FinishPiece))
-
-    async def _request_calls(self, facts: ModelFacts, tools: tuple[ToolSchema, ...], asked: str) -> list[CallPiece]:
-        fallback, _ = self._prepare_request(facts, tools, asked)
-        async with aclosing(fallback.stream_answer()) as pieces:
-            return [piece async for piece in pieces if isinstance(piece, CallPiece)]
-
-    def _prepare_request(
-        self, facts: ModelFacts, tools: tuple[ToolSchema, ...], *said: str | PromptMessage
-    ) -> tuple[ToolCallFallback, AnswerParser]:
-        messages = (PromptMessage(role="user", content=each) if isinstance(each, str) else each for each in said)
-        request = replace(
-            self._request,
-            messages=(SYSTEM_MESSAGE, *messages),
-            tools=tools,
-            max_tokens=limit_answer(MAX_ANSWER_TOKENS, facts),
-            temperature=0,
-        )
-        fallback = ToolCallFallback(self._provider, request, facts)
-        return fallback, fallback.create_parser()
+        return (await read_prompt(self._provider, request)).usage.prompt_tokens
 
 
 async def measure_speed(provider: Provider, model: str, window: int) -> tuple[float | None, float | None]:
@@ -413,16 +392,22 @@ TASKS: tuple[tuple[str, Callable[[CallPiece], bool]], ...] = (
 )
 
 
+async def request_calls(
+    provider: Provider, request: ChatRequest, facts: ModelFacts, task: str, max_tokens: int
+) -> list[CallPiece]:
+    """Return the calls with which the model answers a task, in its known form."""
+    asked = (*request.messages, PromptMessage(role="user", content=task))
+    sent = replace(request, messages=asked, max_tokens=limit_answer(max_tokens, facts), temperature=0)
+    blocks = facts.call_form == "blocks"
+    answer = BlockAnswer(provider, sent, facts) if blocks else ToolCallFallback(provider, sent, facts)
+    async with aclosing(answer.stream_answer()) as pieces:
+        return [piece async for piece in pieces if isinstance(piece, CallPiece)]
+
+
 async def count_right_steps(provider: Provider, request: ChatRequest, facts: ModelFacts, form: CallForm) -> int:
     """Count the tiny tasks that the model starts correctly in this form."""
-    right = 0
+    right, known = 0, replace(facts, call_form=form)
     for task, is_right in TASKS:
-        asked = (*request.messages, PromptMessage(role="user", content=task))
-        sent = replace(request, messages=asked, max_tokens=limit_answer(MAX_TRIAL_TOKENS, facts), temperature=0)
-        known = replace(facts, call_form=form)
-        blocks = form == "blocks"
-        answer = BlockAnswer(provider, sent, known) if blocks else ToolCallFallback(provider, sent, known)
-        async with aclosing(answer.stream_answer()) as pieces:
-            calls = [piece async for piece in pieces if isinstance(piece, CallPiece)]
+        calls = await request_calls(provider, request, known, task, MAX_TRIAL_TOKENS)
         right += bool(calls) and is_right(calls[0])
     return right

@@ -29,12 +29,9 @@ class ServerQueue:
         self._folder = folder / f"server-{sha256(base_url.encode()).hexdigest()[:16]}"
         self.places = places
 
-    def relay(self, pieces: AsyncGenerator[AnyPiece, None], *, background: bool) -> AsyncGenerator[AnyPiece, None]:
+    async def relay(self, pieces: AsyncGenerator[AnyPiece, None]) -> AsyncGenerator[AnyPiece, None]:
         """Yield the pieces of a request when it is its turn, and before that how many requests are ahead."""
-        return self._relay(pieces, BACKGROUND if background or in_background.get() else INTERACTIVE)
-
-    async def _relay(self, pieces: AsyncGenerator[AnyPiece, None], kind: str) -> AsyncGenerator[AnyPiece, None]:
-        place = WaitingPlace(self._folder, kind)
+        place = WaitingPlace(self._folder, BACKGROUND if in_background.get() else INTERACTIVE)
         shown = 0
         try:
             while ahead := place.count_ahead(self.places):

@@ -134,14 +134,13 @@ class TemplateChecks:
                 return PromptReading(prompt=prompt)
             if tokens := await self._provider.count_prompt(request):
                 return PromptReading(tokens=tokens)
-            pieces = await collect_pieces(self._provider.stream(replace(request, max_tokens=1)))
+            return PromptReading(tokens=(await read_prompt(self._provider, request)).usage.prompt_tokens)
         except ModelError as error:
             plain = len(request.messages) == 1 and not request.tools  # Any server must take it.
             if plain or error.status not in REFUSAL_STATUSES:
                 raise
             advice = error.action if isinstance(error, ToolsUnsupportedError) else ""
             return PromptReading(refusal=error.message, advice=advice)
-        return PromptReading(tokens=sum(end.usage.prompt_tokens for end in pieces if isinstance(end, FinishPiece)))
 
     async def _ask(self, request: ChatRequest) -> str:
         try:
@@ -222,6 +221,12 @@ class TemplateLook:
 async def collect_pieces(pieces: AsyncGenerator[AnyPiece, None]) -> list[AnyPiece]:
     async with aclosing(pieces):
         return [piece async for piece in pieces]
+
+
+async def read_prompt(provider: Provider, request: ChatRequest) -> FinishPiece:
+    """Let the server read a prompt for one token, and return what it counted."""
+    pieces = await collect_pieces(provider.stream(replace(request, max_tokens=1)))
+    return next((piece for piece in pieces if isinstance(piece, FinishPiece)), FinishPiece(counts_reuse=False))
 
 
 def join_text(pieces: list[AnyPiece]) -> str:

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from ollm.domain.errors import OllmError
 from ollm.domain.events import Event, Notice
 from ollm.domain.model_facts import Source
@@ -90,7 +92,8 @@ class ModelFactsObserver(TurnObserver):
 
     async def after_turn(self, report: TurnReport) -> None:
         self._update_token_factor()
-        self._state.model.note_shown_thinking(self._prompt.meter.shown_thinking)
+        model = self._state.model
+        model.facts = replace(model.facts, shown_thinking=self._prompt.meter.shown_thinking)
         if self._prompt.window_learnt and self._prompt.model.window < self._state.model.window:
             self._prompt.window_learnt = False
             await self._state.model.learn_served_window(self._prompt.model.window)
@@ -117,7 +120,7 @@ class ModelFactsObserver(TurnObserver):
         moved = abs(factor - known.token_factor) > MIN_TOKEN_FACTOR_CHANGE * known.token_factor
         surer = any(known.token_samples < needed <= samples for needed, _ in DOUBT_SHARES)
         if samples > known.token_samples and (moved or surer):
-            self._state.model.set_token_factor(round(factor, 4), samples)
+            self._state.model.facts = replace(known, token_factor=round(factor, 4), token_samples=samples)
 
 
 NEWS = {
