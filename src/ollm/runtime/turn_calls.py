@@ -121,11 +121,11 @@ class TurnCalls:
         if self._guide:
             self._guide.begin_answer(answer.text, acts=bool(answer.calls))
         for piece in answer.calls:
-            found = self._guide.resolve_call(piece) if self._guide else piece
+            found, refusal = self._guide.resolve_call(piece) if self._guide else (piece, "")
             given = found.arguments if isinstance(found.arguments, dict) else {UNPARSED_KEY: found.arguments}
             name, arguments = unwrap_call(found.name, given)
             call = ToolCall(id=self._new_call_id(), name=name, arguments=arguments, wire_id=piece.id)
-            if refusal := getattr(found, "refusal", ""):
+            if refusal:
                 self._refusals[call.id] = refusal
             calls.append(call)
         return calls

@@ -1,28 +1,32 @@
-"""Guides one turn of a model that writes blocks: files with the request, blocks as calls, an end.
+"""Guides one turn of a model that writes blocks: files with the request, blocks as calls, a guard, an end.
 
 It never suggests the next step, and reads only the tokens of a request that name files.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import reduce
 
 from ollm.domain.messages import JsonObject, ToolCall
-from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
 from ollm.runtime.small_models.blocks import FILE_BLOCK, read_blocks
 from ollm.runtime.small_models.edits import read_change
-from ollm.runtime.small_models.guard import BlockGuard
+from ollm.runtime.small_models.placement import list_defined_names
 from ollm.runtime.small_models.priming import MAX_SEARCHED_FILES, find_tokens, prime_request
 from ollm.runtime.small_models.project_files import ProjectFiles
+from ollm.services.syntax_check import describe_lost_syntax
 
 PRIMED_SHARE = 0.3
 CHARS_PER_TOKEN = 3
 MAX_FAILURES = 6
+MIN_LOST_LINES = 3
+LOST_SHARE = 0.4  # A page or settings file that loses this share of its lines seems cut.
+HARMS = "Nothing was changed: with this block {}."
 NOTHING_DONE = "No file was changed and no command was run."
 ONLY_SHOWN = (
     "This was only shown: nothing was run and no file was changed. Only blocks labelled `run` or `write` and a file's"
@@ -33,22 +37,14 @@ NO_SHELL = "Nothing was run, this is no shell command: {}. To change a file, lab
 REFUSED_BEFORE = "This was refused: it was not asked for again."
 
 
-class Resolved(Data, frozen=True):
-    """A call as it is run and recorded. If `refusal` is set, it is not run, and that is its result."""
-
-    name: str
-    arguments: JsonObject | str
-    refusal: str = ""
-
-
 class TurnGuide:
-    """A guide for one turn. `typed` is only the text the user typed."""
+    """A guide for one turn. `typed` is only the text the user typed: definitions it names may be removed."""
 
     def __init__(self, files: ProjectFiles, window: int, typed: str) -> None:
         self._files = files
         self._window = window
         self._typed = typed
-        self._guard = BlockGuard(typed)
+        self._guarded: set[str] = set()  # Later blocks for these files are applied, and their problem is reported.
         self._shown: tuple[str, ...] = ()
         self._changed: set[str] = set()
         self._current: list[str] = []
@@ -89,21 +85,22 @@ class TurnGuide:
         self._explained |= bool(told)
         return told
 
-    def resolve_call(self, piece: CallPiece) -> Resolved:
-        """Resolve a piece of an answer to a call. A block that names a file becomes the change it makes."""
+    def resolve_call(self, piece: CallPiece) -> tuple[CallPiece, str]:
+        """Resolve a piece of an answer to a call. A block that names a file becomes the change it makes. A call with a
+        refusal is not run, and that is its result."""
         if not isinstance(piece.arguments, dict):
-            return Resolved(name=piece.name, arguments=piece.arguments)
+            return piece, ""
         arguments = dict(piece.arguments)
         is_file = piece.name == FILE_BLOCK
         if broken := arguments.pop("brokenOff", ""):
-            return Resolved(name="write_file" if is_file else piece.name, arguments=arguments, refusal=broken)
+            return CallPiece("write_file" if is_file else piece.name, arguments), broken
         if is_file:
-            call = self._resolve_file(str(arguments["path"]), str(arguments["content"]))
+            call, refusal = self._resolve_file(str(arguments["path"]), str(arguments["content"]))
         else:
+            call = piece
             refusal = self._find_mistake(str(arguments.get("command", ""))) if piece.name == "shell" else ""
-            call = Resolved(name=piece.name, arguments=arguments, refusal=refusal)
-        denied = not call.refusal and (call.name, str(call.arguments)) in self._denied
-        return Resolved(name=call.name, arguments=call.arguments, refusal=REFUSED_BEFORE) if denied else call
+        denied = (call.name, str(call.arguments)) in self._denied
+        return call, refusal or (REFUSED_BEFORE if denied else "")
 
     def _find_mistake(self, command: str) -> str:
         """Explain a refusal: the command was just run, or it is not shell, yet a shell would run its first lines."""
@@ -114,23 +111,39 @@ class TurnGuide:
         error = parse_script(command).error if "\n" in command and find_parser() else ""
         return NO_SHELL.format(error) if error else ""
 
-    def _resolve_file(self, path: str, content: str) -> Resolved:
+    def _resolve_file(self, path: str, content: str) -> tuple[CallPiece, str]:
         saved = self._files.read_text(path)
         if saved is None and self._files.exists(path):
-            return Resolved(name="write_file", arguments={"path": path, "content": content})
+            return CallPiece("write_file", {"path": path, "content": content}), ""
         saved = saved and saved.replace("\r\n", "\n")  # The tools keep the file's own line ends.
         current = self._pending.get(path, saved)
         change = read_change(path, content, current)
         edits: list[JsonObject] = [{"target": old, "replacement": new} for old, new in change.edits]
         after = reduce(lambda text, pair: text.replace(*pair, 1), change.edits, change.content or current or "")
-        refusal = change.mistake or self._guard.find_harm(path, current, after)
-        if refusal:
-            return Resolved(name="write_file", arguments={"path": path, "content": content}, refusal=refusal)
+        if refusal := change.mistake or self._find_harm(path, current or "", after):
+            return CallPiece("write_file", {"path": path, "content": content}), refusal
         self._pending[path] = after
         if edits:
-            return Resolved(name="edit_file", arguments={"path": path, "edits": edits})
+            return CallPiece("edit_file", {"path": path, "edits": edits}), ""
         overwrite = {"overwrite": True} if current is not None else {}
-        return Resolved(name="write_file", arguments={"path": path, "content": after, **overwrite})
+        return CallPiece("write_file", {"path": path, "content": after, **overwrite}), ""
+
+    def _find_harm(self, path: str, before: str, after: str) -> str:
+        """Return why a block is refused, once for a file: it would be unparsable, or lose definitions or much text."""
+        told = describe_lost_syntax(path, before or None, after) or self._describe_loss(path, before, after)
+        if not told or path in self._guarded:
+            return ""
+        self._guarded.add(path)
+        return HARMS.format(told.rstrip("."))
+
+    def _describe_loss(self, path: str, before: str, after: str) -> str:
+        gone = _list_names(path, before) - _list_names(path, after)
+        lost = sorted(name for name in gone if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self._typed))
+        if lost:
+            return f"{path} loses {', '.join(lost)}"
+        lines, left = (sum(bool(line.strip()) for line in text.splitlines()) for text in (before, after))
+        cut = not gone and lines - left >= max(MIN_LOST_LINES, LOST_SHARE * lines)
+        return f"{path} loses {lines - left} of {lines} lines" if cut else ""
 
     # What the calls did
 
@@ -168,3 +181,17 @@ class TurnGuide:
         if self._only_shown:
             return f"{format_count(len(self._only_shown), 'block')} shown, not carried out."
         return NOTHING_DONE if self._tried_in_vain and not self._acted else ""
+
+
+def _list_names(path: str, text: str) -> set[str]:
+    """List the definitions in a text, or the keys of JSON."""
+    if not path.endswith(".json"):
+        return list_defined_names(text)
+    import json
+
+    names: set[str] = set()
+    try:
+        json.loads(text, object_hook=names.update)
+    except (ValueError, RecursionError):
+        return set()
+    return names
