@@ -19,6 +19,7 @@ from ollm.domain.messages import UNPARSED_KEY, AnyPart, ImagePart, JsonObject, M
 from ollm.domain.model_facts import Source
 from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data
+from ollm.domain.text import shorten_line
 from ollm.domain.tools import ConfirmationAnswer, PolicyRequest, Todo, ToolCallRecord, Verdict
 from ollm.system.terminal_text import make_printable
 
@@ -333,7 +334,7 @@ class Step(Data, frozen=True):
         if self.kind == "change":
             return f"{make_printable(self.path)} (+{self.added} -{self.removed})"
         end = "stopped" if self.exit_code is None else f"exit code {self.exit_code}"
-        return f"{make_printable(shorten_command(self.command))} ({end})"
+        return f"{make_printable(shorten_line(self.command, MAX_COMMAND_CHARS))} ({end})"
 
 
 def render_steps(steps: Sequence[Step], limit: int | None = None) -> str:
@@ -351,11 +352,6 @@ def render_steps(steps: Sequence[Step], limit: int | None = None) -> str:
 
 def _shorten_list(told: list[str], limit: int | None) -> list[str]:
     return told if limit is None or len(told) <= limit else [*told[:limit], f"{len(told) - limit} more"]
-
-
-def shorten_command(command: str) -> str:
-    line = " ".join(command.split())
-    return line if len(line) <= MAX_COMMAND_CHARS else f"{line[: MAX_COMMAND_CHARS - 1]}…"
 
 
 MAX_ARGUMENT_DEPTH = 64

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ollm.domain.clock import format_stamp
-from ollm.domain.context import ActiveContext, Approval, ModeName
+from ollm.domain.context import Approval, ModeName
 from ollm.domain.errors import UsageError
 from ollm.domain.events import ModeChanged, Notice
 from ollm.domain.messages import Message
@@ -147,12 +147,6 @@ async def rewind_context(conversation: ConversationParts, step: Mapping[str, Any
     older = tuple(point for point in context.checkpoints if not point.message_ids or max(point.message_ids) < number)
     conversation.prompt.restore(msgspec.structs.replace(context, messages=kept, checkpoints=older), cause="rewind")
     await record_step(conversation, {**step, "snapshotId": snapshot_id})
-
-
-async def redo_context(conversation: ConversationParts, context: ActiveContext, step: Mapping[str, Any]) -> None:
-    """Restore the context of before a rewind, and record the step."""
-    conversation.prompt.restore(context, cause="rewind")
-    await record_step(conversation, dict(step))
 
 
 REWIND_STEPS = ("rewind", "rewind-files", "redo", "redo-files")

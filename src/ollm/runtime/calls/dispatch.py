@@ -21,6 +21,7 @@ from ollm.domain.clock import Clock, format_stamp, make_id, monotonic, now
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import Event, Notice, ToolFinished, ToolOutput, ToolStarted
 from ollm.domain.messages import UNPARSED_KEY, JsonObject, ToolCall
+from ollm.domain.text import format_names
 from ollm.domain.tools import (
     MAX_SUMMARY_CHARS,
     AnsweredQuestion,
@@ -226,8 +227,7 @@ class ToolCallRun:
             return self._spec
         near = self._services.registry.find_nearest(self.record.name)
         names = [spec.name for spec in self._services.registry.list()]
-        more = f" and {len(names) - MAX_NAMED_TOOLS} more" if len(names) > MAX_NAMED_TOOLS else ""
-        listed = f"Available: {', '.join(names[:MAX_NAMED_TOOLS])}{more}."
+        listed = f"Available: {format_names(names, MAX_NAMED_TOOLS)}."
         hint = f"Did you mean {' or '.join(near)}?" if near else listed
         raise ToolFailure("UnknownTool", f'There is no tool named "{self.record.name[:100]}". {hint}')
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import cleandoc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -54,15 +54,10 @@ def slash_command(
     return make
 
 
-def split_words(arguments: str, at_most: int) -> list[str]:
-    """The first words, the last one holding all that follows."""
-    return arguments.split(None, at_most - 1) if arguments.strip() else []
-
-
 def split_subcommand(arguments: str) -> tuple[str, str]:
     """The first word and the rest."""
-    found = split_words(arguments, 2)
-    return (found[0] if found else "", found[1] if len(found) > 1 else "")
+    word, *rest = arguments.split(None, 1) or [""]
+    return word, "".join(rest)
 
 
 def parse_number(word: str) -> int | None:
@@ -86,3 +81,8 @@ def render_table(headers: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> s
     lines = ["| " + " | ".join(headers) + " |", "|" + " --- |" * len(headers)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def list_in_reply(headers: tuple[str, ...], rows: Sequence[tuple[str, ...]], none: str, data: Any) -> CommandReply:
+    """Reply with a table of what there is, or say that there is none."""
+    return CommandReply(text=render_table(headers, rows) if rows else none, data=msgspec.to_builtins(data))

@@ -15,11 +15,11 @@ from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import (
     WrongUsage,
     fence_text,
+    list_in_reply,
     parse_number,
     render_table,
     slash_command,
     split_subcommand,
-    split_words,
 )
 from ollm.runtime.prompt.breakdown import describe_hidden_tools, list_context_parts
 from ollm.services.context_manager import DEFAULT_PRIORITY
@@ -92,8 +92,7 @@ async def list_snapshots(conversation: ConversationParts, arguments: str) -> Com
         (entry.id[:8], format_age(entry.timestamp), str(entry.token_count), entry.trigger, entry.summary)
         for entry in found
     ]
-    text = render_table(("snapshot", "taken", "tokens", "why", "what"), rows) if rows else "No snapshots yet."
-    return CommandReply(text=text, data=msgspec.to_builtins(found))
+    return list_in_reply(("snapshot", "taken", "tokens", "why", "what"), rows, "No snapshots yet.", found)
 
 
 async def restore_snapshot(conversation: ConversationParts, arguments: str) -> CommandReply:
@@ -111,7 +110,7 @@ async def restore_snapshot(conversation: ConversationParts, arguments: str) -> C
 async def add_entry(conversation: ConversationParts, arguments: str) -> CommandReply:
     priority = DEFAULT_PRIORITY
     if arguments.startswith("--priority"):
-        _, number, arguments = [*split_words(arguments, 3), "", ""][:3]
+        _, number, arguments = [*arguments.split(None, 2), "", ""][:3]
         if not number.lstrip("-").isdecimal():
             raise WrongUsage("add [--priority N] KEY TEXT")
         priority = float(number)
@@ -129,8 +128,7 @@ async def add_entry(conversation: ConversationParts, arguments: str) -> CommandR
 async def list_entries(conversation: ConversationParts, arguments: str) -> CommandReply:
     found = conversation.prompt.entries.get_context()
     rows = [(entry.key, f"{entry.priority:g}", entry.source, entry.content[:80]) for entry in found]
-    text = render_table(("key", "priority", "source", "content"), rows) if rows else "No context entries."
-    return CommandReply(text=text, data=msgspec.to_builtins(found))
+    return list_in_reply(("key", "priority", "source", "content"), rows, "No context entries.", found)
 
 
 async def remove_entry(conversation: ConversationParts, arguments: str) -> CommandReply:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MAX_COMMAND_CHARS = 100_000
 MAX_DESCRIPTION_CHARS = 200
 _NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
+# a word in quotes is one; an apostrophe inside a word is a character
 _WORD = r"""(?<!\S)"([^"]*)"(?!\S)|(?<!\S)'([^']*)'(?!\S)|(\S+)"""
 _PLACEHOLDER = r"\$(ARGUMENTS|[1-9])"
 
@@ -71,13 +72,8 @@ def _list_files(directory: Path) -> list[Path]:
         return []
 
 
-def split_words(arguments: str) -> list[str]:
-    """The words, one in quotes as a whole; an apostrophe inside a word is a character."""
-    return [double or single or plain for double, single, plain in re.findall(_WORD, arguments)]
-
-
 def _fill_arguments(text: str, arguments: str) -> str:
-    given = split_words(arguments)
+    given = ["".join(word) for word in re.findall(_WORD, arguments)]
 
     def fill(match: re.Match[str]) -> str:
         which = match[1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.errors import UsageError
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import WrongUsage, fence_text, render_table, slash_command, split_words
+from ollm.runtime.commands.base import WrongUsage, fence_text, render_table, slash_command
 
 if TYPE_CHECKING:
     from ollm.extensions.mcp.catalogue import OfferedPrompt
@@ -32,7 +32,7 @@ async def mcp(conversation: ConversationParts, arguments: str) -> CommandReply:
             text=render_table(("server", "state", "offers"), rows),
             data=[render_state(state, shown) for state in states],
         )
-    named = split_words(arguments, 3)
+    named = arguments.split(None, 2)
     if len(named) < 2:
         raise WrongUsage
     return await send_prompt(servers, named[0], named[1], named[2] if len(named) > 2 else "")
@@ -53,7 +53,7 @@ async def resource(conversation: ConversationParts, arguments: str) -> CommandRe
     servers = conversation.mcp
     if servers is None:
         return CommandReply(text="No MCP servers configured. Add one with `ollm mcp add`.", data=[])
-    named = split_words(arguments, 2)
+    named = arguments.split(None, 1)
     if not named:
         found = servers.list_resources()
         lines = [f"- @{name}" for name in found]

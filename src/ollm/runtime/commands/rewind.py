@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import TextPart
+from ollm.domain.text import format_names
 from ollm.runtime import changes, rewind
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import WrongUsage, parse_number, slash_command
@@ -81,10 +82,10 @@ def create_flow(conversation: ConversationParts, before: ActiveContext | None = 
             conversation.edits.get().forget_undone()
         if step["step"] == "rewind":
             await changes.rewind_context(conversation, step)
-        elif before is not None:
-            await changes.redo_context(conversation, before, step)
-        else:
-            await changes.record_step(conversation, step)
+            return
+        if before is not None:
+            conversation.prompt.restore(before, cause="rewind")
+        await changes.record_step(conversation, step)
 
     files, editor = conversation.files.get(), None
     if files.editor is not None:
@@ -154,7 +155,6 @@ async def tell_model(conversation: ConversationParts, what: str, data: dict[str,
     paths = [str(file["path"]) for file in data.get("files", ())]
     if not paths:
         return
-    more = f" and {len(paths) - MAX_NAMED_PATHS} more" if len(paths) > MAX_NAMED_PATHS else ""
-    text = f"{what}: {', '.join(paths[:MAX_NAMED_PATHS])}{more}. Read them again before you change them."
+    text = f"{what}: {format_names(paths, MAX_NAMED_PATHS)}. Read them again before you change them."
     message = await conversation.session.record_message("system", (TextPart(text),))
     conversation.prompt.add_message(message, {})

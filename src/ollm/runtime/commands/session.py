@@ -19,8 +19,8 @@ from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import (
     WrongUsage,
     fence_text,
+    list_in_reply,
     parse_number,
-    render_table,
     slash_command,
 )
 
@@ -116,8 +116,8 @@ async def sessions(conversation: ConversationParts, arguments: str) -> CommandRe
         return CommandReply(follow_up="open-session", argument=fits[0].session_id)
     short, known = shorten_ids(record.session_id for record in known), arrange_forks(known)
     rows = [(short[record.session_id], record.title, record.model, record.status) for record in known]
-    text = render_table(("session", "title", "model", ""), rows) if rows else "No sessions in this workspace yet."
-    return CommandReply(text=text, data=[record.session_id for record in known])
+    none, found = "No sessions in this workspace yet.", [record.session_id for record in known]
+    return list_in_reply(("session", "title", "model", ""), rows, none, found)
 
 
 resume_command = msgspec.structs.replace(sessions, name="resume", help="Resume another session.")

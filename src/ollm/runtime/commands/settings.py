@@ -14,7 +14,7 @@ from ollm.providers.base import name_model, name_models
 from ollm.providers.request_settings import format_settings, list_request_settings
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import WrongUsage, render_options, render_table, slash_command
+from ollm.runtime.commands.base import WrongUsage, list_in_reply, render_options, render_table, slash_command
 from ollm.runtime.commands.help_text import render_help
 from ollm.runtime.model.model import describe_model
 from ollm.runtime.prompt.project_context import find_skills
@@ -203,12 +203,10 @@ async def show_skills(conversation: ConversationParts, arguments: str) -> Comman
     """List the skills the model can read.
 
     Skills are folders with a SKILL.md in `.ollm/skills` or `~/.ollm/skills`; the model reads one when it is needed."""
-
     found = find_skills(conversation.find_directories("skills"), conversation.workspace)
-    if not found:
-        return CommandReply(text="No skills. Put one into `.ollm/skills/NAME/SKILL.md` or `~/.ollm/skills`.", data=[])
     rows = [(skill.name, skill.description, skill.path) for skill in found]
-    return CommandReply(text=render_table(("skill", "description", "file"), rows), data=msgspec.to_builtins(found))
+    none = "No skills. Put one into `.ollm/skills/NAME/SKILL.md` or `~/.ollm/skills`."
+    return list_in_reply(("skill", "description", "file"), rows, none, found)
 
 
 @slash_command("agents", during_turn=True)
@@ -218,16 +216,14 @@ async def show_agents(conversation: ConversationParts, arguments: str) -> Comman
     Agents are files `.ollm/agents/NAME.md` or `~/.ollm/agents/NAME.md`; write `@agent-NAME` in a message to use
     one."""
     found = await asyncio.to_thread(conversation.tasks.get().list_agents) if conversation.tasks else []
-    if not found:
-        return CommandReply(text="No agents. Put one into `.ollm/agents/NAME.md` or `~/.ollm/agents`.", data=[])
     rows = [
         (f"@agent-{one.name}", one.description, one.mode, ", ".join(one.tools) or "all of its mode")
         if not one.problem
         else (f"@agent-{one.name}", f"cannot be used: {one.problem}", "", "")
         for one in found
     ]
-    text = render_table(("agent", "description", "mode", "tools"), rows)
-    return CommandReply(text=text, data=msgspec.to_builtins(found))
+    none = "No agents. Put one into `.ollm/agents/NAME.md` or `~/.ollm/agents`."
+    return list_in_reply(("agent", "description", "mode", "tools"), rows, none, found)
 
 
 @slash_command("trust", usage="[yes]")

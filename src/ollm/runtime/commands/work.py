@@ -16,11 +16,10 @@ from ollm.runtime.changes import pause_plan
 from ollm.runtime.commands.base import (
     WrongUsage,
     fence_text,
+    list_in_reply,
     parse_number,
-    render_table,
     slash_command,
     split_subcommand,
-    split_words,
 )
 from ollm.services.edit_ledger import CopyKind, EditLedger, LastEdit
 from ollm.services.goals import describe_goals
@@ -142,10 +141,7 @@ async def todos(conversation: ConversationParts, arguments: str) -> CommandReply
             raise WrongUsage
     found = notes.list_todos()
     rows = [(todo.id, "✔" if todo.status == "done" else "", todo.text) for todo in found]
-    return CommandReply(
-        text=render_table(("id", "", "todo"), rows) if rows else "No todos.",
-        data=msgspec.to_builtins(found),
-    )
+    return list_in_reply(("id", "", "todo"), rows, "No todos.", found)
 
 
 @slash_command("memory", usage="[get KEY | set KEY VALUE | note TEXT | delete KEY]")
@@ -155,7 +151,7 @@ async def memory(conversation: ConversationParts, arguments: str) -> CommandRepl
     Values of this workspace that outlive sessions; the model can read and write them too. `note TEXT`, or `#TEXT` as a
     message, tells the model now and in all later sessions."""
     notes = conversation.notes.get()
-    found = split_words(arguments, 3)
+    found = arguments.split(None, 2)
     match found:
         case []:
             keys = notes.list_keys()
@@ -274,10 +270,8 @@ def _list_worktrees(actions: WorktreeActions) -> CommandReply:
     current = actions.find_current()
     found = [(one.name, actions.worktrees.describe(one), str(one.path)) for one in actions.worktrees.list_named()]
     rows = [(f"**{name}**" if current and name == current.name else name, *rest) for name, *rest in found]
-    text = (
-        render_table(("worktree", "changes", "folder"), rows) if rows else "No worktrees. `/worktree NAME` makes one."
-    )
-    return CommandReply(text=text, data=found)
+    none = "No worktrees. `/worktree NAME` makes one."
+    return list_in_reply(("worktree", "changes", "folder"), rows, none, found)
 
 
 def _finish(actions: WorktreeActions, ending: Literal["merge", "drop"], words: list[str]) -> CommandReply:
