@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.paint import Painter
@@ -42,28 +43,17 @@ STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
 RETRIED_REASONS = ("no-server", "model-error", "timeout")
 
 
-class ContextFill(NamedTuple):
-    """Fill of the window, start of compaction, and the cached share of the last prompt."""
-
-    used: int = 0
-    limit: int = 0
-    mark: int = 0
-    reused: float | None = None
-    thinking: int = 0
-
-
 class Transcript:
     """Transcript of events. Prints through `out` and holds live output, independent of the terminal."""
 
     def __init__(self, painter: Painter, out: Callable[[str], None], now: Callable[[], float] = time.monotonic) -> None:
-        self.fill = ContextFill()
+        self.fill = ContextUsage(used=0, limit=0, window=0, trigger=0)
         self.todos: tuple[Todo, ...] = ()
         self.unfolded = False
         self.live = LiveOutput(painter, now)
         self._model = ""
         self._painter = painter
         self._out = out
-        self._last_output = ""
         self._last_thought = ""
         self._after_call = False
         self._wants_gap = False  # True if the last printed text has no blank line below it.
@@ -93,8 +83,7 @@ class Transcript:
             case ToolFinished():
                 self._show_finished_tool(event)
             case ContextUsage():
-                mark = event.fixed + event.trigger
-                self.fill = ContextFill(event.used, event.limit, mark, event.reused_share, event.thinking)
+                self.fill = event
                 live.speed.finish_answer()
             case TodosChanged():
                 self.todos = event.todos
@@ -141,9 +130,9 @@ class Transcript:
     def apply_status(self, status: Status) -> None:
         """Apply a status received between turns, since a command may have changed it."""
         if status.model != self._model and self._model:  # A new model has its own speed and cache.
-            self.fill, self.live.speed.value = self.fill._replace(reused=None), 0.0
+            self.fill, self.live.speed.value = replace(self.fill, reused_share=None), 0.0
         self._model = status.model
-        self.fill = self.fill._replace(used=status.used, limit=status.limit, mark=status.fixed + status.trigger)
+        self.fill = replace(self.fill, used=status.used, limit=status.limit, trigger=status.trigger, fixed=status.fixed)
         self.todos = status.todos
 
     def unfold(self) -> None:
@@ -186,7 +175,7 @@ class Transcript:
     def _fold_thinking(self) -> None:
         thought = self.live.thinking.strip()
         self.live.thinking = ""
-        self._last_thought, self._last_output = thought, ""
+        self._last_thought = thought
         said = thought if self.unfolded else f"thought for {self.live.thought_seconds:.0f} s (Ctrl-O to show)"
         self._out(self._painter.paint_aside(said, "dim"))
 
@@ -194,9 +183,9 @@ class Transcript:
         tool = self.live.end_tool(event.call_id)
         summary, result = " ".join((tool.summary if tool else event.name).split()), event.result
         summary = self._painter.fit_line(summary, OUTCOME_CELLS)
-        self._last_output = choose_output(result)
+        output = choose_output(result)
         self._outputs, self._outputs_past = [] if self._outputs_past else self._outputs, False
-        self._outputs.append((summary, self._last_output))
+        self._outputs.append((summary, output))
         self._after_call = self._wants_gap = True
         lasted = f" · {event.seconds:.1f} s" if event.seconds else ""
         if result.error:
@@ -210,8 +199,8 @@ class Transcript:
             self._print_aside(f"▣ {image.media_type}, {size} kB", "dim")
         if result.diff and event.call_id not in self._shown_diffs:
             self._out(self._painter.paint_diff(result.diff))
-        elif self.unfolded and self._last_output:
-            self._out(self._painter.paint_output(self._last_output))
+        elif self.unfolded and output:
+            self._out(self._painter.paint_output(output))
         elif preview := choose_preview(result):
             self._out(self._painter.paint_preview(preview))
 

@@ -18,7 +18,8 @@ from ollm.cli.screen.cells import pad_cells, truncate_cells
 from ollm.cli.screen.option_dialog import OptionDialog
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.questions import ConfirmationQueue
-from ollm.cli.screen.transcript import ContextFill, Transcript
+from ollm.cli.screen.transcript import Transcript
+from ollm.domain.events import ContextUsage
 from ollm.providers.base import name_model
 from ollm.runtime.base import Status
 from ollm.runtime.commands.help_text import shorten_home
@@ -47,7 +48,7 @@ def format_status_line(
     fill = transcript.fill
     parts = [f"{queued} queued"] if queued else []
     is_wide = width >= WIDE_COLUMNS
-    bar = format_bar(fill.used, fill.limit, fill.mark, BAR_CELLS if is_wide else NARROW_BAR_CELLS)
+    bar = format_bar(fill.used, fill.limit, fill.fixed + fill.trigger, BAR_CELLS if is_wide else NARROW_BAR_CELLS)
     model = make_printable(name_model(status.model))
     parts += [
         f"{bar} {100 * fill.used // fill.limit}%" if fill.limit > 0 else f"{bar} ",
@@ -55,8 +56,8 @@ def format_status_line(
         f"{model} @ {format_server(status)}" if is_wide else model,
     ]
     parts += [f"sandbox {status.sandbox}"] if status.sandbox else []
-    if fill.reused is not None:
-        parts.append(f"cache {fill.reused:.0%}")
+    if fill.reused_share is not None:
+        parts.append(f"cache {fill.reused_share:.0%}")
     if 0 < fill.limit <= 100 * fill.thinking:
         parts.append(f"thinking {fill.thinking / fill.limit:.0%}")
     if transcript.live.speed.value:
@@ -166,11 +167,11 @@ class ScreenView:
         return [("class:prompt", f"{self._questions.typing}: " if self._questions.typing else "› ")]
 
 
-def style_status_line(line: str, fill: ContextFill, approval: str) -> StyleAndTextTuples:
+def style_status_line(line: str, fill: ContextUsage, approval: str) -> StyleAndTextTuples:
     """Style the status line: dim text, a bar coloured by its fill, and permissive approval levels highlighted."""
     levels = {"yolo": "class:bold-approval", "accept-edits": "class:approval"}
     styles = {
-        "bar": "class:bar-full" if fill.limit and fill.used >= fill.mark else "class:bar",
+        "bar": "class:bar-full" if fill.limit and fill.used >= fill.fixed + fill.trigger else "class:bar",
         "level": levels.get(approval, "class:status"),
     }
     parts: StyleAndTextTuples = []
