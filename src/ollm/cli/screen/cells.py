@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from prompt_toolkit.utils import get_cwidth
 
 CHOICE_GAP = " · "
@@ -31,6 +33,19 @@ def shorten_line(text: str, cells: int) -> str:
 def pad_cells(text: str, cells: int) -> str:
     short = truncate_cells(text, cells)
     return short + " " * (cells - get_cwidth(short))
+
+
+def join_fitting(parts: Iterable[str], cells: int, shown: int = 1) -> str:
+    """Join as many parts as fit. The first ones (`shown`) are cut rather than left out, a path at its beginning."""
+    line, *more = parts
+    if get_cwidth(line) > cells:
+        return f"…{line[-cells + 1 :]}" if line[0] in "/~" else f"{line[: cells - 1]}…"
+    for number, part in enumerate(more, start=1):
+        if get_cwidth(line + CHOICE_GAP + part) > cells:
+            room = cells - get_cwidth(line) - len(CHOICE_GAP) - 1
+            return f"{line}{CHOICE_GAP}{truncate_cells(part, room)}…" if number < shown and room > 1 else line
+        line += CHOICE_GAP + part
+    return line
 
 
 def wrap_choices(choices: str, width: int, indent: str = "") -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from prompt_toolkit.utils import get_cwidth
 from pygments.token import string_to_tokentype
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -16,7 +15,7 @@ from rich.syntax import ANSISyntaxTheme
 from rich.text import Text
 from rich.theme import Theme
 
-from ollm.cli.screen.cells import shorten_line
+from ollm.cli.screen.cells import join_fitting, shorten_line
 from ollm.cli.screen.diff_view import DiffView
 from ollm.cli.screen.markdown import ChatMarkdown
 from ollm.cli.screen.themes import THEMES, ScreenTheme
@@ -121,18 +120,6 @@ class Painter:
 
 def create_terminal_painter(theme: ScreenTheme) -> Painter:
     return Painter(lambda: shutil.get_terminal_size().columns, colour=theme.colour, theme=theme)
-
-
-def join_fitting(parts: Iterable[str], cells: int) -> str:
-    """Join as many parts as fit. A first part that does not fit alone is cut, a path at its beginning."""
-    line, *more = parts
-    if get_cwidth(line) > cells:
-        return f"…{line[-cells + 1 :]}" if line[0] in "/~" else f"{line[: cells - 1]}…"
-    for part in more:
-        if get_cwidth(f"{line} · {part}") > cells:
-            break
-        line = f"{line} · {part}"
-    return line
 
 
 def _strip_blank_edges(painted: str) -> str:

@@ -14,7 +14,7 @@ from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted
 from prompt_toolkit.utils import get_cwidth
 
 from ollm import __version__
-from ollm.cli.screen.cells import pad_cells, truncate_cells
+from ollm.cli.screen.cells import join_fitting, pad_cells, truncate_cells
 from ollm.cli.screen.option_dialog import OptionDialog
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.questions import ConfirmationQueue
@@ -65,7 +65,8 @@ def format_status_line(
     if transcript.todos:
         done = sum(todo.status == "done" for todo in transcript.todos)
         parts.append(f"todo {done}/{len(transcript.todos)}")
-    return fill_line(join_parts(parts, width), f"⎇ {branch}" if branch else "", make_printable(status.title), width)
+    line = join_fitting([f" {parts[0]}", *parts[1:]], width - 1, ALWAYS_SHOWN_PARTS)
+    return fill_line(line, f"⎇ {branch}" if branch else "", make_printable(status.title), width)
 
 
 def format_server(status: Status) -> str:
@@ -81,17 +82,6 @@ def fill_line(line: str, branch: str, title: str, width: int) -> str:
         title = f"{truncate_cells(title, room - 1)}…" if room >= MIN_TITLE_CELLS else ""
     end = " · ".join(part for part in (title, branch) if part)
     return f"{line}{' ' * (width - 2 - get_cwidth(line) - get_cwidth(end))}{end} " if end else line
-
-
-def join_parts(parts: list[str], width: int) -> str:
-    line = f" {parts[0]}"
-    for number, part in enumerate(parts[1:], start=1):
-        if get_cwidth(line) + get_cwidth(part) + 3 > width - 1:
-            cut = number < ALWAYS_SHOWN_PARTS and width - 6 - get_cwidth(line) > 0
-            short = f"{line} · {truncate_cells(part, width - 5 - get_cwidth(line))}…" if cut else line
-            return truncate_cells(short, width - 1)
-        line += f" · {part}"
-    return truncate_cells(line, width - 1)
 
 
 def format_bar(used: int, limit: int, starts: int, width: int = BAR_CELLS) -> str:
