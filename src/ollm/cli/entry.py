@@ -19,15 +19,21 @@ def main(arguments: list[str]) -> int:
     try:
         code = _run_and_report(arguments)
         sys.stdout.flush()
-    except OSError as error:  # An error of a store names its file; one of standard output does not.
-        of_output = isinstance(error, BrokenPipeError) or (error.filename is None and error.errno in _OUTPUT_ERRNOS)
-        return _report_output_error(error) if of_output else _report_system_error(error, debug)
     except Exception as error:  # noqa: BLE001 - the outermost edge: what was not foreseen still ends in one line
-        return _report_unexpected(error, debug)
+        if isinstance(error, OSError) and _is_of_output(error):
+            return _report_output_error(error)
+        _log_error(error)
+        _print_error(*_describe_failure(error, debug))
+        return ExitCode.FAILED
     finally:
         if stop is not None:
             stop()
     return code
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Return True for a failed write to stdout. An error of a store names its file."""
+    return isinstance(error, BrokenPipeError) or (error.filename is None and error.errno in _OUTPUT_ERRNOS)
 
 
 def _report_output_error(error: OSError) -> int:
@@ -106,18 +112,18 @@ def _print_error(message: str, action: str) -> None:
         print("\n".join(f"  {line}" for line in lines), file=sys.stderr)
 
 
-def _report_system_error(error: OSError, debug: bool) -> int:
-    if error.errno == errno.ENOENT and error.filename is None:
-        _log_error(error)
-        _print_error("The current directory no longer exists.", "Change to one that does, and run ollm again.")
-        return ExitCode.FAILED
-    if error.filename is None or error.strerror is None:
-        return _report_unexpected(error, debug)
-    _log_error(error)
-    name = os.fsdecode(error.filename)
-    action = _describe_traceback(error, debug) if debug else _explain_refused_file(name)
-    _print_error(f"{name} cannot be used: {error.strerror}.", action)
-    return ExitCode.FAILED
+def _describe_failure(error: Exception, debug: bool) -> tuple[str, str]:
+    """Describe an error that no command foresaw, and what to do about it."""
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return "The system allows no more processes or threads.", "End other programs, or raise `ulimit -u`."
+    if isinstance(error, OSError) and error.errno == errno.ENOENT and error.filename is None:
+        return "The current directory no longer exists.", "Change to one that does, and run ollm again."
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        name = os.fsdecode(error.filename)
+        action = _describe_traceback(error) if debug else _explain_refused_file(name)
+        return f"{name} cannot be used: {error.strerror}.", action
+    action = _describe_traceback(error) if debug else "Run again with --debug for details."
+    return f"internal error: {type(error).__name__}: {error}", action
 
 
 def _explain_refused_file(name: str) -> str:
@@ -128,18 +134,7 @@ def _explain_refused_file(name: str) -> str:
     return f"{action} Or set OLLM_HOME to another directory." if at_home else action
 
 
-def _report_unexpected(error: Exception, debug: bool) -> int:
-    _log_error(error)
-    if isinstance(error, RuntimeError) and "start new thread" in str(error):
-        _print_error("The system allows no more processes or threads.", "End other programs, or raise `ulimit -u`.")
-        return ExitCode.FAILED
-    _print_error(f"internal error: {type(error).__name__}: {error}", _describe_traceback(error, debug))
-    return ExitCode.FAILED
-
-
-def _describe_traceback(error: Exception, debug: bool) -> str:
-    if not debug:
-        return "Run again with --debug for details."
+def _describe_traceback(error: Exception) -> str:
     import traceback
 
     return "".join(traceback.format_exception(error))
