@@ -57,11 +57,11 @@ def live(clock: Clock) -> LiveOutput:
 def test_tools_under_way_show_the_last_lines_they_printed() -> None:
     clock = Clock()
     found = live(clock)
-    found.start_tool(ToolStarted(call_id="a", name="shell", summary="Run a"))
-    found.start_tool(ToolStarted(call_id="b", name="shell", summary="Run b"))
+    found.show(ToolStarted(call_id="a", name="shell", summary="Run a"))
+    found.show(ToolStarted(call_id="b", name="shell", summary="Run b"))
     clock.time += 2
-    found.add_tool_output("a", "1\n\n2\n3\n4\n5\n6\n")
-    found.add_tool_output("gone", "x")
+    found.show(ToolOutput(call_id="a", text="1\n\n2\n3\n4\n5\n6\n"))
+    found.show(ToolOutput(call_id="gone", text="x"))
 
     assert found.render_lines(80, 20) == [
         "⠋ Run a (2 s)",

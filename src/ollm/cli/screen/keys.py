@@ -91,7 +91,7 @@ def list_input_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
         ("s-tab", typing, lambda _: screen.cycle_approval()),
         ("escape a", typing, lambda _: screen.chat.detach_last()),
         ("escape r", typing, lambda _: screen.submit("/run")),
-        ("c-o", filters.here, lambda _: screen.unfold()),
+        ("c-o", filters.here, lambda _: screen.transcript.unfold()),
         ("c-z", filters.here, lambda event: event.app.suspend_to_background()),
     ]
 

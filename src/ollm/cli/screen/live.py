@@ -10,7 +10,7 @@ from prompt_toolkit.utils import get_cwidth
 from ollm.cli.screen.cells import truncate_cells
 from ollm.cli.screen.markdown import MarkdownBlocks
 from ollm.cli.screen.paint import Painter
-from ollm.domain.events import PrefillProgress, ToolStarted
+from ollm.domain.events import Event, PrefillProgress, ThinkingDelta, ToolOutput, ToolStarted
 from ollm.domain.text import format_count, format_seconds
 from ollm.system.terminal_text import clean_lines
 
@@ -87,15 +87,21 @@ class LiveOutput:
         self.at_start = True
         self.speed.reset()
 
-    def update_progress(self, progress: PrefillProgress) -> None:
-        self.progress, self._heard = progress, self._now()
-
-    def add_thinking(self, text: str) -> None:
-        if not self.thinking:
-            self._thought_since = self._now()
-        self.phase = "thinking"
-        self.thinking += text
-        self.speed.count()
+    def show(self, event: Event) -> None:
+        """Show an event that changes only this area, or begins a tool in it."""
+        match event:
+            case PrefillProgress():
+                self.progress, self._heard = event, self._now()
+            case ThinkingDelta(text=text):
+                self._thought_since = self._thought_since if self.thinking else self._now()
+                self.phase = "thinking"
+                self.thinking += text
+                self.speed.count()
+            case ToolStarted():
+                self.phase = "tools"
+                self._tools[event.call_id] = RunningTool(event, self._now())
+            case ToolOutput(text=text) if tool := self._tools.get(event.call_id):
+                tool.tail = (tool.tail + text)[-MAX_TAIL_CHARS:]
 
     @property
     def thought_seconds(self) -> float:
@@ -105,14 +111,6 @@ class LiveOutput:
         self.phase = "answering"
         self.speed.count()
         return self.blocks.feed(text)
-
-    def start_tool(self, started: ToolStarted) -> None:
-        self.phase = "tools"
-        self._tools[started.call_id] = RunningTool(started, self._now())
-
-    def add_tool_output(self, call_id: str, text: str) -> None:
-        if tool := self._tools.get(call_id):
-            tool.tail = (tool.tail + text)[-MAX_TAIL_CHARS:]
 
     def end_tool(self, call_id: str) -> RunningTool | None:
         tool = self._tools.pop(call_id, None)

@@ -78,13 +78,6 @@ class ScreenPrinter:
         lent = self._app._running_in_terminal_f  # noqa: SLF001 - the toolkit does not tell it otherwise
         return lent is not None and not lent.done()
 
-    @contextlib.asynccontextmanager
-    async def lend_terminal(self) -> AsyncIterator[None]:
-        """Lend the terminal for a while, after writing pending text."""
-        async with in_terminal():
-            self.flush()
-            yield
-
     def flush(self) -> None:
         with contextlib.suppress(OSError):
             sys.stdout.write(self._take_waiting())
@@ -257,7 +250,9 @@ class ChatScreen:
 
     @contextlib.asynccontextmanager
     async def lend_terminal(self) -> AsyncIterator[None]:
-        async with self._printing.lend_terminal():
+        """Lend the terminal for a while, after writing pending text."""
+        async with in_terminal():
+            self._printing.flush()
             yield
         self.first_letter_at = None
 
@@ -315,10 +310,6 @@ class ChatScreen:
         """Find the folded paste just before the cursor, which one key deletes."""
         before = self.buffer.document.text_before_cursor
         return next((chip for chip in self.pastes.kept if before.endswith(chip)), "")
-
-    def unfold(self) -> None:
-        """Show the calls of the last turn in full. A second call folds them."""
-        self.transcript.unfold()
 
     def copy(self, text: str) -> None:
         data = base64.b64encode(text.encode("utf-8", "replace")).decode()

@@ -20,12 +20,9 @@ from ollm.domain.events import (
     LoopDetected,
     MessageRecorded,
     ModeChanged,
-    PrefillProgress,
     TextDelta,
-    ThinkingDelta,
     TodosChanged,
     ToolFinished,
-    ToolOutput,
     ToolStarted,
     TurnFinished,
     TurnStarted,
@@ -49,7 +46,6 @@ class Transcript:
     def __init__(self, painter: Painter, out: Callable[[str], None], now: Callable[[], float] = time.monotonic) -> None:
         self.fill = ContextUsage(used=0, limit=0, window=0, trigger=0)
         self.todos: tuple[Todo, ...] = ()
-        self.unfolded = False
         self.live = LiveOutput(painter, now)
         self._model = ""
         self._painter = painter
@@ -64,27 +60,19 @@ class Transcript:
         self._asked: dict[str, ConfirmationDetails] = {}
         self._shown_diffs: set[str] = set()
 
-    def show(self, event: Event) -> None:  # noqa: C901, PLR0912 - one line an event
-        live = self.live
+    def show(self, event: Event) -> None:
         match event:
             case TurnStarted():
                 self._begin_turn()
-            case PrefillProgress():
-                live.update_progress(event)
             case TextDelta(text=text):
                 self._add_text(text)
-            case ThinkingDelta(text=text):
-                live.add_thinking(text)
             case ToolStarted():
                 self._flush()
-                live.start_tool(event)
-            case ToolOutput():
-                live.add_tool_output(event.call_id, event.text)
             case ToolFinished():
                 self._show_finished_tool(event)
             case ContextUsage():
                 self.fill = event
-                live.speed.finish_answer()
+                self.live.speed.finish_answer()
             case TodosChanged():
                 self.todos = event.todos
                 self._print_todos()
@@ -96,6 +84,7 @@ class Transcript:
                 self._finish_turn(event)
             case _:
                 self._show_aside(event)
+        self.live.show(event)
 
     def _show_aside(self, event: Event) -> None:
         if notice := make_notice(event):
@@ -137,8 +126,8 @@ class Transcript:
 
     def unfold(self) -> None:
         """Show the newest folded output in full, and all later output. A second call folds again."""
-        self.unfolded = self.live.unfolded = not self.unfolded
-        if not self.unfolded:
+        self.live.unfolded = not self.live.unfolded
+        if not self.live.unfolded:
             return
         if (outputs := [] if self._in_turn and self._outputs_past else self._outputs) or self._last_thought:
             self._show_folded(outputs)
@@ -176,7 +165,7 @@ class Transcript:
         thought = self.live.thinking.strip()
         self.live.thinking = ""
         self._last_thought = thought
-        said = thought if self.unfolded else f"thought for {self.live.thought_seconds:.0f} s (Ctrl-O to show)"
+        said = thought if self.live.unfolded else f"thought for {self.live.thought_seconds:.0f} s (Ctrl-O to show)"
         self._out(self._painter.paint_aside(said, "dim"))
 
     def _show_finished_tool(self, event: ToolFinished) -> None:
@@ -199,7 +188,7 @@ class Transcript:
             self._print_aside(f"▣ {image.media_type}, {size} kB", "dim")
         if result.diff and event.call_id not in self._shown_diffs:
             self._out(self._painter.paint_diff(result.diff))
-        elif self.unfolded and output:
+        elif self.live.unfolded and output:
             self._out(self._painter.paint_output(output))
         elif preview := choose_preview(result):
             self._out(self._painter.paint_preview(preview))

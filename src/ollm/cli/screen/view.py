@@ -132,7 +132,7 @@ class ScreenView:
     def _render_live_lines(self) -> StyleAndTextTuples:
         size = get_app().output.get_size()
         waiting = self._questions.current is not None
-        height = max(3, size.rows // (2 if self._transcript.unfolded else 3))
+        height = max(3, size.rows // (2 if self._transcript.live.unfolded else 3))
         lines = [] if waiting else self._transcript.live.render_lines(size.columns, height)
         lines += [
             truncate_cells(f"  ↳ queued: {make_printable(text)}", size.columns - 1)
