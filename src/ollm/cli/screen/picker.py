@@ -213,27 +213,21 @@ class Picker:
 
     def _archive_selected(self) -> None:
         if chosen := self._get_selected():
-            self._run_safely(lambda: self._set_archived(chosen))
+            turned = replace(chosen, archived=not chosen.archived)
+            self._change(chosen, [turned], lambda: self._sessions.archive(chosen.session_id, turned.archived))
 
     def _delete_selected(self) -> None:
         chosen = self._get_selected()
         if chosen and self._doomed == chosen.session_id:
-            self._run_safely(lambda: self._remove(chosen))
+            self._change(chosen, [], lambda: self._sessions.delete(chosen.session_id))
         elif chosen:
             self._doomed = chosen.session_id
 
-    def _set_archived(self, line: SessionListItem) -> None:
-        self._sessions.archive(line.session_id, not line.archived)
-        self._lines = [replace(found, archived=not line.archived) if found == line else found for found in self._lines]
-
-    def _remove(self, line: SessionListItem) -> None:
-        self._doomed = None
-        self._sessions.delete(line.session_id)
-        self._lines = [found for found in self._lines if found != line]
-
-    def _run_safely(self, work: Callable[[], None]) -> None:
+    def _change(self, line: SessionListItem, after: list[SessionListItem], work: Callable[[], None]) -> None:
+        """Change a session, and list what is there afterwards in its place."""
         try:
             work()
+            self._lines = [one for found in self._lines for one in (after if found == line else [found])]
         except OllmError as error:
             self._problem = make_printable(error.message)
         self._move(0)
