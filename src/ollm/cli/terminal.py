@@ -120,7 +120,7 @@ class Terminal:
         if text := self._take_text():
             self._lines.put(text)
         after = CommandReply(follow_up="exit")
-        with self._report_unsaved(), keep_unsent(self._lines.take_waiting):
+        with self._report_unsaved(self._lines.take_waiting):
             async with self._open_and_track() as conversation:
                 after = await LineChat(conversation, self._lines, self._start.workspace).run(self._ending)
         return after
@@ -143,16 +143,20 @@ class Terminal:
             screen.chat.submit(text)
         self._start = msgspec.structs.replace(self._start, announce=screen.view.note_wait)
         self._ending.attach(screen.leave, lambda: screen.chat.conversation)
-        with self._report_unsaved(), keep_unsent(lambda: screen.chat.queue):
+        with self._report_unsaved(lambda: screen.chat.queue):
             await screen.run(self._open_and_track)
         self._left, self._typed_ahead = screen.left or self._left, screen.chat.queue
         return screen.next
 
     @contextmanager
-    def _report_unsaved(self) -> Iterator[None]:
-        """Report data that could not be saved when a session closed, as the last output and by the exit code."""
+    def _report_unsaved(self, get_waiting: Callable[[], Sequence[str | None]]) -> Iterator[None]:
+        """Report data that could not be saved when a session closed, as the last output and by the exit code. The error
+        of a session that could not be opened gets the messages that wait for it."""
         try:
             yield
+        except (NoServerError, ModelError) as error:
+            error.unsent = "\n\n".join(filter(None, get_waiting()))
+            raise
         except UnsavedError as error:
             self._unsaved = True
             print(f"ollm: {make_printable(error.message)}\n  {make_printable(error.action)}", file=sys.stderr)
@@ -290,16 +294,6 @@ class Terminal:
 
                 print(clean_lines(describe_kept(self._process, self._start.workspace)))
             sys.stdout.flush()
-
-
-@contextmanager
-def keep_unsent(get_waiting: Callable[[], Sequence[str | None]]) -> Iterator[None]:
-    """Add the messages that wait for a conversation to the error of one that could not be opened."""
-    try:
-        yield
-    except (NoServerError, ModelError) as error:
-        error.unsent = "\n\n".join(filter(None, get_waiting()))
-        raise
 
 
 def load_screen_settings(process: ProcessScope) -> ScreenSettings:
