@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +11,7 @@ from ollm.cli.completion import complete_setting, complete_value
 from ollm.cli.options import print_json, print_result, resolve_workspace, shared_options, warn, workspace_option
 from ollm.config.change import set_setting, unset_setting
 from ollm.config.environment import copy_environment, find_home
-from ollm.config.load import find_variable, load_settings
+from ollm.config.load import LoadedSettings, find_variable, load_settings
 from ollm.config.show import build_schema as build
 from ollm.config.show import find_value, redact_settings, render_yaml
 from ollm.config.validation import Mistake
@@ -23,9 +22,6 @@ from ollm.extensions.mcp.settings import read_servers
 from ollm.policy.rules import read_rules
 from ollm.services.diagnostics.servers import describe_mistakes
 from ollm.services.environment_sanitization import EnvironmentSanitizationService
-
-if TYPE_CHECKING:
-    from ollm.config.load import LoadedSettings
 
 
 @click.group()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +11,7 @@ from ollm.app import ClosedSession, ProcessScope
 from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn
 from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.errors import NotFoundError
+from ollm.domain.session import Session
 from ollm.providers.base import name_model
 from ollm.providers.request_settings import find_model_settings, format_settings, list_request_settings
 from ollm.runtime.prompt.breakdown import (
@@ -20,10 +20,7 @@ from ollm.runtime.prompt.breakdown import (
     list_context_parts,
     list_entry_names,
 )
-
-if TYPE_CHECKING:
-    from ollm.domain.session import Session
-    from ollm.runtime.prompt.prompt import Prompt
+from ollm.runtime.prompt.prompt import Prompt
 
 BAR_CELLS = 30
 

@@ -9,8 +9,9 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from html import escape
+from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -26,9 +27,6 @@ from ollm.domain.errors import OllmError, StorageError, UsageError, suggest_stor
 from ollm.runtime.base import Conversation
 from ollm.system.atomic import replace_file
 from ollm.system.install_command import describe_extra_install
-
-if TYPE_CHECKING:
-    from io import FileIO
 
 START_TIMEOUT_SECONDS = 20.0
 NOT_RUNNING = "The daemon is not running; start it with `ollm daemon start`."

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -31,11 +30,8 @@ from ollm.extensions.install import (
     read_source,
     remove_extension,
 )
-from ollm.extensions.loader import MANIFEST_FILE, find_packages, locate_extension, read_manifest
+from ollm.extensions.loader import MANIFEST_FILE, Manifest, find_packages, locate_extension, read_manifest
 from ollm.system.terminal_text import make_printable
-
-if TYPE_CHECKING:
-    from ollm.extensions.loader import Manifest
 
 
 @click.group()

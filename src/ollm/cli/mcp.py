@@ -6,7 +6,7 @@ import asyncio
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -26,15 +26,13 @@ from ollm.cli.options import (
 from ollm.config.change import put_mapping_entry, unset_setting
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
+from ollm.extensions.mcp.catalogue import Catalogue
 from ollm.extensions.mcp.login import LoginFile, log_in
 from ollm.extensions.mcp.settings import convert_entry, find_foreign_files, read_foreign_file, read_server
 from ollm.runtime.commands.mcp import render_prompt_command
 from ollm.system.install_command import describe_extra_install
 from ollm.system.processes import ProcessHost
 from ollm.system.terminal_text import make_printable
-
-if TYPE_CHECKING:
-    from ollm.extensions.mcp.catalogue import Catalogue
 
 
 @click.group()

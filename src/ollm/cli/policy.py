@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -27,11 +27,9 @@ from ollm.cli.options import (
 )
 from ollm.domain.errors import UsageError
 from ollm.domain.text import format_suggestion
+from ollm.policy.engine import PolicyEngine
 from ollm.policy.grants import GrantBook
 from ollm.system.terminal_text import make_printable
-
-if TYPE_CHECKING:
-    from ollm.policy.engine import PolicyEngine
 
 
 @click.group()

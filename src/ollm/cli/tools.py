@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,12 +16,10 @@ from ollm.cli.start import check_grants
 from ollm.domain.errors import ExitCode, UsageError
 from ollm.domain.events import Event, Notice
 from ollm.domain.messages import ToolCall
+from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.base import ConversationOptions
 from ollm.runtime.prompt.project_context import find_skills
 from ollm.system.terminal_text import escape_controls, make_printable
-
-if TYPE_CHECKING:
-    from ollm.domain.tools import ToolCallRecord
 
 
 @click.group()

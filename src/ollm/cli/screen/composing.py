@@ -83,10 +83,8 @@ def collect_mentions(text: str, workspace: Path) -> tuple[list[Attachment], list
             continue
         try:
             attachments.append(attach_path(name, path, workspace))
-        except OSError as error:
-            problems.append(f"@{name} was not attached: {error.strerror or error}")
-        except ValueError as error:
-            problems.append(f"@{name} was not attached: {error}")
+        except (OSError, ValueError) as error:
+            problems.append(f"@{name} was not attached: {getattr(error, 'strerror', None) or error}")
     return attachments, problems
 
 

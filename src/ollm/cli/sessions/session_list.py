@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from ollm.app import ProcessScope, WorkspaceScope
 from ollm.domain.clock import parse_epoch_ms
 from ollm.domain.session import arrange_forks
 from ollm.domain.struct import Data
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ollm.app import ProcessScope, WorkspaceScope
 
 
 class SessionListItem(Data, frozen=True):
