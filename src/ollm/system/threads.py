@@ -5,29 +5,22 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, TypeVar
+from concurrent.futures import Future
+from typing import TypeVar
 
 T = TypeVar("T")
 
 
 async def run_in_thread(work: Callable[[], T]) -> T:
     """Run blocking work in a thread that delays neither a cancelled caller nor the end of the program."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def settle(result: Any, error: Exception | None) -> None:
-        if not done.done():
-            done.set_exception(error) if error is not None else done.set_result(result)
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()  # A caller that is cancelled leaves the work running.
 
     def run() -> None:
-        result, failure = None, None
         try:
-            result = work()
+            done.set_result(work())
         except Exception as error:  # noqa: BLE001 - raised for the caller
-            failure = error
-        with suppress(RuntimeError):  # The loop may be closed.
-            loop.call_soon_threadsafe(settle, result, failure)
+            done.set_exception(error)
 
     threading.Thread(target=run, daemon=True, name="ollm-work").start()
-    return await done
+    return await asyncio.wrap_future(done)
