@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ollm.domain.struct import Data
+from ollm.system.capture import Capture
 from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
 from ollm.system.terminal_text import flatten_text
 
-MAX_STDERR_BYTES = 8_000
+MAX_STDERR_CHARS = 8_000
 MAX_TAIL_CHARS = 400
 
 if TYPE_CHECKING:
@@ -86,12 +87,15 @@ class RunningProgram:
         self.process = process
         self.output = output
         self.feed = feed
-        self.words = bytearray()
+        self.words = ""
+
+    def add_words(self, text: str) -> None:
+        self.words = (self.words + text)[-MAX_STDERR_CHARS:]
 
     @property
     def stderr_tail(self) -> str:
         """The first and the last words without indented lines, such as the stack below an error."""
-        lines = self.words.decode("utf-8", "replace").splitlines()
+        lines = self.words.splitlines()
         told = [line for line in lines if line[:1].strip() and any(map(str.isalnum, line))] or lines
         text, half = flatten_text(" ".join(told)), MAX_TAIL_CHARS // 2
         return text if len(text) <= 2 * half else f"{text[:half]} … {text[-half:]}"
@@ -107,19 +111,10 @@ async def keep_program(program: PipedProgram, max_line_bytes: int) -> AsyncItera
     lines = asyncio.StreamReader(limit=max_line_bytes)
     transport = await connect_reader(program.output, lambda: asyncio.StreamReaderProtocol(lines))
     found = RunningProgram(program.process, lines, await connect_writer(program.feed))
-    complaints = await connect_reader(program.errors, lambda: _StderrTail(found.words))
+    complaints = Capture(program.errors, found.add_words)
     try:
         yield found
     finally:
         transport.close()
         complaints.close()
         await asyncio.shield(asyncio.ensure_future(found.end()))
-
-
-class _StderrTail(asyncio.Protocol):
-    def __init__(self, kept: bytearray) -> None:
-        self._tail = kept
-
-    def data_received(self, data: bytes) -> None:
-        self._tail += data
-        del self._tail[:-MAX_STDERR_BYTES]
