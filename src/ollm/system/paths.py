@@ -138,10 +138,10 @@ def _parse_escape(found: re.Match[str]) -> str:
     return found[0] if any(map(str.isprintable, text)) else text
 
 
-def _follow_links(path: str, given: str) -> Path:
+def _follow_links(path: str, given: str, *, strict: bool = False) -> Path:
     for _ in range(_MAX_ATTEMPTS):
         try:
-            return Path(os.path.realpath(path))
+            return Path(os.path.realpath(path, strict=strict))
         except OSError as error:
             if error.errno != errno.EINVAL:  # The link may have been replaced before it was read.
                 raise make_tool_failure(error, given) from error
@@ -154,14 +154,6 @@ def make_tool_failure(error: OSError, given: str) -> ToolFailure:
         error.errno or 0, ("PermissionDenied", f"cannot be used: {error.strerror or error}")
     )
     return ToolFailure(kind, f"{given} {text}.")
-
-
-def _make_changing_failure(given: str, path: Path) -> ToolFailure:
-    try:
-        os.path.realpath(path, strict=True)
-    except OSError as error:
-        return make_tool_failure(error, given)
-    return ToolFailure("FileChanged", f"{given} keeps changing.")
 
 
 class Boundary(Data, frozen=True):
@@ -267,7 +259,8 @@ class Boundary(Data, frozen=True):
                 continue
             except OSError as error:
                 raise make_tool_failure(error, given) from error
-        raise _make_changing_failure(given, path)
+        _follow_links(str(path), given, strict=True)  # It says that a link is circular.
+        raise ToolFailure("FileChanged", f"{given} keeps changing.")
 
     def is_readable(self, judged: Judgement) -> bool:
         """Return True if a path, as named and as resolved, is among those that are always readable."""
