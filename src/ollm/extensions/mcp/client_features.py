@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -140,12 +140,6 @@ MAX_LOG_CHARACTERS = 500
 MAX_TOLD_ERRORS = 5  # Further log lines of a server are only in the log file.
 
 
-@asynccontextmanager
-async def pause_nothing() -> AsyncIterator[None]:
-    """Pause nothing, for connections without time limits."""
-    yield
-
-
 class ClientFeatures:
     """The callbacks of an SDK client. `tell` shows a line to the person, `ask` asks them; without `ask` every question
     of a server is declined with a notice. `pause` holds time limits while a question waits."""
@@ -162,7 +156,7 @@ class ClientFeatures:
         self._tell = tell
         self._ask = ask
         self._told_errors = 0
-        self.pause: Callable[[], AbstractAsyncContextManager[None]] = pause_nothing
+        self.pause: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
         self.offers_changed = False  # It is set when the server announces other tools.
 
     def build_options(self) -> dict[str, Any]:
