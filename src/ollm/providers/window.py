@@ -12,15 +12,10 @@ FALLBACK_WINDOW_TOKENS = 4096
 MIN_WINDOW_TOKENS = 2048  # Less holds hardly more than instructions, tools and one file.
 
 
-def explain_window(window: int, said: int) -> str:
-    """Explain a window that is too small, or smaller than set or announced. Returns "" if it is fine."""
+def explain_window(window: int, said: int = 0) -> str:
+    """Explain a window that is too small for much work, or smaller than set or announced. Returns "" if it is fine."""
     if window < said:
         return f"The server serves {window:,} tokens of context, not {said:,}: the window is {window:,} tokens."
-    return explain_small_window(window)
-
-
-def explain_small_window(window: int) -> str:
-    """Explain a window that is too small for much work. Returns "" if it is fine."""
     if window >= MIN_WINDOW_TOKENS:
         return ""
     return (

@@ -9,7 +9,7 @@ import msgspec
 
 from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
-from ollm.providers.window import explain_small_window
+from ollm.providers.window import explain_window
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import (
@@ -153,7 +153,7 @@ async def change_size(conversation: ConversationParts, arguments: str) -> Comman
         raise WrongUsage(f"size N ({MIN_WINDOW_TOKENS} tokens or more)")
     await changes.change_window(conversation, size)
     window = conversation.state.model.window
-    return CommandReply(text=f"Context window set to {window:,} tokens. {explain_small_window(window)}".rstrip())
+    return CommandReply(text=f"Context window set to {window:,} tokens. {explain_window(window)}".rstrip())
 
 
 @slash_command("compact")
