@@ -17,13 +17,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ollm.domain.errors import StartError
 from ollm.domain.struct import Data
 from ollm.system.sandbox.box import Box, Level
 
-__all__ = ["ChildProcess", "ProcessCommand", "ProcessHost", "StartError"]
+__all__ = ["ChildProcess", "ProcessCommand", "ProcessHost", "StartError", "fail_future"]
 
 T = TypeVar("T")
 _PACKAGE_ROOT = str(Path(__file__).parents[2])
@@ -117,7 +117,7 @@ class ChildProcess:
                 self.pid = int(pid)
                 _settle(self._started, None)
             case ["failed", number, where]:
-                _fail(self._started, StartError(os.strerror(int(number)), where))
+                fail_future(self._started, StartError(os.strerror(int(number)), where))
             case ["exited", code]:
                 _settle(self._exited, int(code))
             case ["denied", *path]:
@@ -130,7 +130,7 @@ class ChildProcess:
         if self._control.fileno() >= 0:
             self._loop.remove_reader(self._control)
             self._control.close()
-        _fail(self._started, StartError("The process that runs commands has stopped.", "start"))
+        fail_future(self._started, StartError("The process that runs commands has stopped.", "start"))
         _settle(self._exited, -9)
         _settle(self._gone, None)
 
@@ -140,7 +140,7 @@ def _settle(future: asyncio.Future[T], value: T) -> None:
         future.set_result(value)
 
 
-def _fail(future: asyncio.Future[None], error: Exception) -> None:
+def fail_future(future: asyncio.Future[Any], error: Exception) -> None:
     if not future.done():
         future.set_exception(error)
         future.exception()  # Python warns of an error that nobody reads; a waiter still gets it.

@@ -16,7 +16,7 @@ from ollm.extensions.mcp.http import may_be_newer
 from ollm.extensions.mcp.results import mend_answer, mend_tool_list, summarize_error
 from ollm.extensions.mcp.settings import DEFAULT_START_SECONDS, McpServer
 from ollm.system.install_command import describe_extra_install
-from ollm.system.processes import StartError
+from ollm.system.processes import StartError, fail_future
 from ollm.system.threads import run_in_thread
 
 if TYPE_CHECKING:
@@ -259,10 +259,10 @@ class McpConnection:
         try:
             await self._hold_some_way(line, ready)
         except StartError as error:
-            _fail(ready, self._make_failure(f"cannot be started: {error.message}"))
+            fail_future(ready, self._make_failure(f"cannot be started: {error.message}"))
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises for a foreign server is that server's failure
             line.mark_lost(self._explain_refusal(line.status, summarize_error(error)))
-            _fail(ready, self._make_failure(self._explain_start(line)))
+            fail_future(ready, self._make_failure(self._explain_start(line)))
         finally:
             if line.install:
                 line.install.end()
@@ -297,12 +297,6 @@ class McpConnection:
 
     def _make_failure(self, what: str, kind: str = FAILURE_KIND) -> ToolFailure:
         return ToolFailure(kind, f"The MCP server {self.server.name} {what}.")
-
-
-def _fail(ready: asyncio.Future[Any], error: Exception) -> None:
-    if not ready.done():
-        ready.set_exception(error)
-        ready.exception()  # A caller that waits still gets it; without one asyncio would log it.
 
 
 async def _skip_validation(_name: str, _result: object) -> None: ...
