@@ -126,7 +126,10 @@ def trim_output(text: str, limits: OutputSettings, *, keep: Keep = "head", way_b
     replaced by the first missing line)."""
     if len(text) <= limits.max_chars and text.count("\n", 0, len(text) - 1) < limits.max_lines:
         return TrimmedOutput(text=text)
-    head, tail = _cut_ends(text, limits, 1.0 if keep == "head" else 0.5)
+    share = 1.0 if keep == "head" else 0.5
+    head = take_head(text, int(limits.max_chars * share), max(int(limits.max_lines * share), 1))
+    left = 0 if keep == "head" else limits.max_chars - len(head)
+    tail = _take_tail(text[len(head) :], left, max(limits.max_lines // 2, 1))
     gone = text[len(head) : len(text) - len(tail)]
     lines = gone.count("\n") + (not gone.endswith("\n"))
     note = f"[… {lines:,} {'line' if lines == 1 else 'lines'}, {len(gone):,} characters omitted"
@@ -142,13 +145,6 @@ def trim_for_session(text: str) -> str:
     if size <= MAX_KEPT_CHARS:
         return text
     return cut_middle(text, int(MAX_KEPT_CHARS * len(text) / size) - 100)
-
-
-def _cut_ends(text: str, limits: OutputSettings, share: float) -> tuple[str, str]:
-    first = take_head(text, int(limits.max_chars * share), max(int(limits.max_lines * share), 1))
-    if share == 1.0:
-        return first, ""
-    return first, _take_tail(text[len(first) :], limits.max_chars - len(first), max(limits.max_lines // 2, 1))
 
 
 def _take_tail(text: str, chars: int, lines: int) -> str:
