@@ -217,9 +217,8 @@ class ProcessHost:
                 socket.send_fds(self._connect_pool(), [b"s"], [theirs.fileno(), *[empty.fileno()] * 4])
             body = json.dumps({"namespaces": box}).encode()
             ours.sendall(struct.pack("!I", len(body)) + body)
-            ours.setblocking(False)
-            await _wait_readable(ours)
-            said, descriptors, _, _ = socket.recv_fds(ours, 100, 3, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+            flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+            said, descriptors, _, _ = await asyncio.to_thread(socket.recv_fds, ours, 100, 3, flags)
         if len(descriptors) != 3:
             words = said.split()
             number = int(words[1]) if len(words) > 1 else 5
@@ -252,16 +251,6 @@ def _wrap_command(command: ProcessCommand) -> ProcessCommand:
     from ollm.system.sandbox.seatbelt import wrap_in_seatbelt
 
     return msgspec.structs.replace(command, argv=wrap_in_seatbelt(command.box, command.argv), box=None, level="none")
-
-
-async def _wait_readable(waited: socket.socket) -> None:
-    loop = asyncio.get_running_loop()
-    readable = loop.create_future()
-    loop.add_reader(waited, lambda: _settle(readable, None))
-    try:
-        await readable
-    finally:
-        loop.remove_reader(waited)
 
 
 @contextmanager
