@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.session import TaskReport, TaskRequest
-from ollm.domain.text import format_names
+from ollm.domain.text import format_count, format_names
 from ollm.domain.tools import Location, ToolResult
 from ollm.tools.framework.base import WIDE_WINDOW_TOKENS, SmallForm, Tool, ToolContext
 
@@ -67,8 +67,7 @@ class Task(Tool[RunTask], frozen=True):
 
 def render_display(report: TaskReport, done: Sequence[str]) -> str:
     """Render the outcome, the actions and the report for the person."""
-    steps = f"{report.steps} {'step' if report.steps == 1 else 'steps'}"
-    head = f"report after {steps}{f'; {report.problem}' if report.problem else ''}"
+    head = f"report after {format_count(report.steps, 'step')}{f'; {report.problem}' if report.problem else ''}"
     return f"{head}\n{''.join(f'· {line}' for line in done)}{report.text}"
 
 

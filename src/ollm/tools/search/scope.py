@@ -12,6 +12,7 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.system.paths import (
     explain_login,
     explain_read_protection,
@@ -39,10 +40,8 @@ def drop_private_files(context: ToolContext, root: Path, paths: list[str]) -> li
 
 
 def describe_skipped(count: int) -> str:
-    files = "1 file that may contain secrets (.env and the like) was"
-    if count > 1:
-        files = f"{count:,} files that may contain secrets (.env and the like) were"
-    return f"{files} skipped; name one to read it"
+    files, verb = format_count(count, "file"), "was" if count == 1 else "were"
+    return f"{files} that may contain secrets (.env and the like) {verb} skipped; name one to read it"
 
 
 def _is_harmless(text: str) -> bool:
