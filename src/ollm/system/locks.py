@@ -12,6 +12,7 @@ import msgspec
 
 from ollm.domain.clock import format_age, format_stamp, now
 from ollm.domain.errors import BusyError
+from ollm.system.atomic import read_json
 
 
 class OwnerLock:
@@ -78,15 +79,8 @@ class OwnerLock:
 
 def read_owner(path: Path) -> dict[str, Any] | None:
     """Return the owner recorded in the file, or None if the lock is free or its owner dead. Changes nothing."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # A pipe in its place must not block.
-        try:
-            found = msgspec.json.decode(os.read(descriptor, 4096))
-        finally:
-            os.close(descriptor)
-    except (OSError, ValueError, msgspec.MsgspecError):
-        return None
-    return found if isinstance(found, dict) and _is_alive(found) else None
+    found = read_json(path, dict[str, Any], None)
+    return found if found is not None and _is_alive(found) else None
 
 
 def describe_owner(found: dict[str, Any] | None) -> str:
