@@ -111,7 +111,9 @@ def replace_file(root: Path, path: Path, content: bytes, *, overwrite: bool) -> 
     """Replace a whole file durably and atomically, keeping its mode, owner and attributes."""
     with open_parent_directory(root, path, create=True) as parent:
         name = _get_last_name(root, path)
-        before = _stat_or_none(name, parent)
+        before = None
+        with suppress(FileNotFoundError):
+            before = os.stat(name, dir_fd=parent, follow_symlinks=False)
         if before is not None:
             _require_regular(before, path)
             if not overwrite:
@@ -140,13 +142,6 @@ def remove_file(root: Path, path: Path) -> None:
 
 def _get_last_name(root: Path, path: Path) -> str:
     return path.name if path != root else "."
-
-
-def _stat_or_none(name: str, parent: int) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
 
 
 def _require_regular(status: os.stat_result, path: Path) -> None:

@@ -112,7 +112,8 @@ def join_path(given: str, base: Path) -> str:
         raise ToolFailure("ValidationError", f"The path {given!r} is not valid text.") from error
     path = os.path.join(base, given)  # noqa: PTH118 - asked about for every call
     if "\\x" in given and not os.path.lexists(path):
-        shown = os.path.join(base, _parse_name(given))  # noqa: PTH118
+        meant = re.sub(r"\\\\|(?:\\x[0-9a-fA-F]{2})+", _parse_escape, given)
+        shown = os.path.join(base, meant)  # noqa: PTH118
         return shown if os.path.lexists(shown) else path
     return path
 
@@ -124,10 +125,6 @@ def show_name(name: str) -> str:
         return name
     shown = (one if one.isprintable() else "".join(map(r"\x{:02x}".format, os.fsencode(one))) for one in name)
     return "".join(r"\\" if one == "\\" else one for one in shown)
-
-
-def _parse_name(shown: str) -> str:
-    return re.sub(r"\\\\|(?:\\x[0-9a-fA-F]{2})+", _parse_escape, shown)
 
 
 def _parse_escape(found: re.Match[str]) -> str:
