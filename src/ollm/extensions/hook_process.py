@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,9 @@ class HookRunner:
             self._sandbox.attach(program.process)
         said, complained = HookOutput(program.output), HookOutput(program.errors)
         try:
-            await write_document(program.feed, document)
+            with closing(await connect_writer(program.feed)) as feed, suppress(OSError):
+                feed.write(document)  # The hook may close its stdin without reading it.
+                await feed.drain()
             code = await program.process.wait()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_OUTPUT_SECONDS):
@@ -111,17 +113,6 @@ class HookOutput:
         self.text += text
         if len(self.text) > MAX_OUTPUT_BYTES:
             self.capture.close()
-
-
-async def write_document(descriptor: int, document: bytes) -> None:
-    """Write the document. The hook may close its stdin without reading it."""
-    writer = await connect_writer(descriptor)
-    try:
-        with suppress(OSError):
-            writer.write(document)
-            await writer.drain()
-    finally:
-        writer.close()
 
 
 def read_reply(out: str) -> HookReply:
