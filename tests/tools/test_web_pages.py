@@ -17,7 +17,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.tools import web_fetch
 from ollm.tools.web.address import is_public, parse_url, refuse_private
 from ollm.tools.web.client import WebResponse
-from ollm.tools.web.page_text import DocumentRefused, convert_html, convert_pdf
+from ollm.tools.web.page_text import convert_html, convert_pdf
 from ollm.tools.web_fetch import decode_body, extract_text
 from tests.covers import covers
 
@@ -97,7 +97,7 @@ def make_pdf(pages: int) -> bytes:
 
 
 def test_a_pdf_without_text_is_said_to_be_pictures() -> None:
-    with pytest.raises(DocumentRefused) as caught:
+    with pytest.raises(ToolFailure) as caught:
         convert_pdf(make_pdf(2))
     assert (caught.value.kind, str(caught.value)) == (
         "BinaryFile",

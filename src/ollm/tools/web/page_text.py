@@ -1,7 +1,7 @@
 """Conversion of untrusted documents to text, in a separate process with little memory and time (T6.1, T6.2).
 
 Run as `python -m ollm.tools.web.page_text KIND [BASE_URL [SELECTOR]]` with the document on stdin. The output is one
-JSON object: {text} or {error, message}. Nothing here imports the rest of ollm.
+JSON object: {text} or {error, message}. Of ollm it imports only what errors and texts need.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import re
 import sys
 
+from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count
 
 MAX_CPU_SECONDS = 20
@@ -24,18 +25,10 @@ def main(arguments: list[str]) -> int:
     try:
         text = convert_pdf(data) if kind == "pdf" else convert_html(data.decode("utf-8", "replace"), base, selector)
         answer = {"text": text}
-    except DocumentRefused as refused:
-        answer = {"error": refused.kind, "message": str(refused)}
+    except ToolFailure as refused:
+        answer = {"error": refused.kind, "message": refused.message}
     sys.stdout.buffer.write(json.dumps(answer).encode("ascii"))
     return 0
-
-
-class DocumentRefused(Exception):  # noqa: N818 - an answer, not a fault
-    """The document cannot be shown as requested."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
 
 
 def convert_html(page: str, base: str, selector: str) -> str:
@@ -59,9 +52,9 @@ def select_elements(page: str, selector: str) -> str:
     try:
         found = tree.css(selector)
     except SelectolaxError as error:
-        raise DocumentRefused("InvalidPattern", f"{selector!r} is not a CSS selector") from error
+        raise ToolFailure("InvalidPattern", f"{selector!r} is not a CSS selector") from error
     if not found:
-        raise DocumentRefused("NotFound", f"nothing on the page matches {selector!r}")
+        raise ToolFailure("NotFound", f"nothing on the page matches {selector!r}")
     inner = {node.mem_id for node in tree.css(f":is({selector}) :is({selector})")}
     return "\n".join(node.html or "" for node in found if node.mem_id not in inner)
 
@@ -89,9 +82,9 @@ def convert_pdf(data: bytes) -> str:
         count = len(reader.pages)
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, NotImplementedError) as error:
         # the last is what pypdf raises for a way of writing text that it does not know
-        raise DocumentRefused("BinaryFile", f"it is a PDF that cannot be read ({type(error).__name__})") from error
+        raise ToolFailure("BinaryFile", f"it is a PDF that cannot be read ({type(error).__name__})") from error
     if not any(text.strip() for text in pages):
-        raise DocumentRefused(
+        raise ToolFailure(
             "BinaryFile", f"it is a PDF of {format_count(count, 'page')} without text (pictures of pages)"
         )
     note = f"\n\n[pages 1 to {MAX_PDF_PAGES} of {count}]" if count > MAX_PDF_PAGES else ""
