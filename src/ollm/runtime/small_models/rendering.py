@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ollm.domain.messages import PromptMessage, Role, ToolCall, put_in_fence
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import CallPiece
+from ollm.providers.base import CallPiece, merge_user_messages
 
 SKILLS_FOLDER = "/skills/"
 OTHER_TOOLS = (
@@ -58,7 +58,7 @@ def render_block_messages(messages: Sequence[PromptMessage], tools: Sequence[Too
     told = "\n\n".join(filter(None, (build_protocol(tools), first.content if first else "")))
     _, *shown = load_exchanges(can_change=can_change(tools))
     system = replace(first, content=told) if first else PromptMessage(role="system", content=told)
-    return (system, *shown, *_render_plain(rest))
+    return (system, *shown, *merge_user_messages([_render_message(message) for message in rest]))
 
 
 @cache
@@ -69,20 +69,6 @@ def load_exchanges(*, can_change: bool) -> tuple[PromptMessage, ...]:
     roles: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
     pairs = zip(parts[::2], parts[1::2], strict=True)
     return tuple(PromptMessage(role=roles[role], content=said.rstrip("\n")) for role, said in pairs)
-
-
-def _render_plain(messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...]:
-    """Join consecutive user messages: many templates require alternating roles."""
-    said: list[PromptMessage] = []
-    for message in messages:
-        plain = _render_message(message)
-        if said and plain.role == said[-1].role == "user":
-            joined = f"{said[-1].content}\n\n{plain.content}"
-            sources = (*said[-1].sources, *plain.sources)
-            said[-1] = replace(said[-1], content=joined, images=(*said[-1].images, *plain.images), sources=sources)
-        else:
-            said.append(plain)
-    return tuple(said)
 
 
 def _render_message(message: PromptMessage) -> PromptMessage:
