@@ -219,7 +219,7 @@ class Turn:
     async def _request_answer(self) -> StreamedAnswer:
         """Stream one answer. Text from before an error or a cancel is recorded as interrupted."""
         emit = self._emit_note if self._answers_later else self._emit
-        answer = StreamedAnswer(emit, self._session.record_text, self._parts.monotonic)
+        answer = StreamedAnswer(emit, self._session.record_text)
         whole, begun, state = False, self._parts.monotonic(), self._parts.state
         try:
             async with aclosing(self._stream_answer()) as pieces:
@@ -253,17 +253,17 @@ class Turn:
 
     async def _observe_cut(self, answer: StreamedAnswer) -> bool:
         """Count the usage. Return True if the window turned out to be smaller than assumed."""
-        used, prompt = answer.usage, self._parts.prompt
+        used, prompt = answer.end.usage, self._parts.prompt
         self._usage = self._usage + used
         prompt.correct_sent_forms(self._parts.state.model.counted)
-        prompt.ledger.note_reuse(answer.reused)
+        prompt.ledger.note_reuse(answer.reused_share)
         before = prompt.model.window
         if self._parts.state.answer_schema is not None and prompt.tools:
             return False  # This request had no tools, so its count cannot be compared.
         exact: int | None = None  # It is asked for only if the reported count is implausible.
         if prompt.meter.should_verify_count(used.prompt_tokens, before):
             exact = await self._parts.state.model.count_tokens(self._sent, prompt.tools)
-        if cut := prompt.observe_usage(used, exact, said_so=answer.truncated):
+        if cut := prompt.observe_usage(used, exact, said_so=answer.end.truncated):
             self._emit(cut)
         return prompt.model.window < before
 
@@ -271,8 +271,8 @@ class Turn:
         self._parts.prompt.set_forms(self._parts.state.model.facts)
         self._emit(self._parts.prompt.measure_usage())
         prompt = self._parts.prompt
-        cut = answer.finish == "length"
-        limit = min(prompt.max_answer_tokens, prompt.model.window - answer.usage.prompt_tokens) if cut else 0
+        cut = answer.end.reason == "length"
+        limit = min(prompt.max_answer_tokens, prompt.model.window - answer.end.usage.prompt_tokens) if cut else 0
         if missing := answer.describe_missing(limit, calls=bool(calls)):
             self._emit(Notice(level="warning", text=missing))
 
@@ -282,7 +282,7 @@ class Turn:
 
     async def _record_answer(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> Message:
         """Record the answer with its calls, which have not run yet."""
-        forms = {"cut": answer.cut, "written": answer.own_text, "origin": self._parts.state.model.origin}
+        forms = {"cut": answer.end.cut, "written": answer.own_text, "origin": self._parts.state.model.origin}
         message = await self._session.record_answer(answer.parts, calls, **forms)
         self._parts.prompt.add_message(message, self._session.calls)
         return message

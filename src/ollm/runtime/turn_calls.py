@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ollm.domain.context import Usage
 from ollm.domain.events import Event, PrefillProgress, TextDelta, ThinkingDelta
 from ollm.domain.messages import (
     UNPARSED_KEY,
@@ -30,7 +29,6 @@ from ollm.providers.base import (
     AnyPiece,
     CallPiece,
     FinishPiece,
-    FinishReason,
     ProgressPiece,
     TextPiece,
     ThinkingPiece,
@@ -203,18 +201,11 @@ def explain_failure(records: Sequence[ToolCallRecord]) -> str:
 class StreamedAnswer:
     """The result of one request, readable at any time, even after the stream stopped early."""
 
-    def __init__(self, emit: Callable[[Event], None], save: SaveText, monotonic: Callable[[], float]) -> None:
+    def __init__(self, emit: Callable[[Event], None], save: SaveText) -> None:
         self.calls: list[CallPiece] = []
-        self.usage = Usage()
-        self.finish: FinishReason = "unknown"
-        self.truncated = False  # The server says that it cut the prompt.
-        self.reused: float | None = None  # The server may report the share of the prompt that it reused.
-        self.cut = ""
-        self.limit = 0
-        self.started: float | None = None
+        self.end = FinishPiece()
         self._emit = emit
         self._save = save
-        self._monotonic = monotonic
         self._written = ""
         self._field: ThinkingField = ""
         self._details: tuple[JsonObject, ...] = ()
@@ -244,12 +235,17 @@ class StreamedAnswer:
                 case ProgressPiece():
                     self._emit(PrefillProgress(**msgspec.structs.asdict(piece)))
                 case FinishPiece():
-                    self.finish, self.usage, self.cut, self.limit = piece.reason, piece.usage, piece.cut, piece.limit
-                    self.truncated = piece.truncated
-                    if piece.counts_reuse and piece.usage.prompt_tokens:
-                        self.reused = min(1.0, piece.usage.reused_tokens / piece.usage.prompt_tokens)
+                    self.end = piece
             if isinstance(piece, TextPiece | ThinkingPiece):
                 check_text(piece.text, isinstance(piece, ThinkingPiece))
+
+    @property
+    def reused_share(self) -> float | None:
+        """The share of the prompt that the server reports as reused, if it does."""
+        used = self.end.usage
+        return (
+            min(1.0, used.reused_tokens / used.prompt_tokens) if self.end.counts_reuse and used.prompt_tokens else None
+        )
 
     @property
     def parts(self) -> tuple[AnyPart, ...]:
@@ -269,7 +265,7 @@ class StreamedAnswer:
     @property
     def own_text(self) -> str:
         """The model's own text up to the end of its calls, or "" if calls are not parsed from text."""
-        return self._written.removesuffix(self.cut) if self.calls else ""
+        return self._written.removesuffix(self.end.cut) if self.calls else ""
 
     @property
     def text(self) -> str:
@@ -279,21 +275,19 @@ class StreamedAnswer:
         """Describe an answer that is empty or cut off for the user. `limit` is the most tokens that fit."""
         if not self.parts and not calls:
             return "The model gave an empty answer. Rephrase, or switch with /model."
-        if self.finish == "length" and self.limit:
-            most = format_count(self.limit, "token")
+        is_cut, written = self.end.reason == "length", self.end.usage.completion_tokens
+        if is_cut and self.end.limit:
+            most = format_count(self.end.limit, "token")
             return f"The answer was stopped after {most}, the limit for one answer of this model."
-        if self.finish == "length" and 0 < self.usage.completion_tokens < limit // 2:
-            length = format_count(self.usage.completion_tokens, "token")
-            return f"The server cut the answer off after {length}; /continue resumes it."
-        if self.finish == "length":
+        if is_cut and 0 < written < limit // 2:
+            return f"The server cut the answer off after {format_count(written, 'token')}; /continue resumes it."
+        if is_cut:
             return "The answer hit the end of the context window; /compact frees space."
         if not calls and not self.text.strip():
             return "The model only thought and gave no answer. Ask again, or switch with /model."
         return ""
 
     def _append_text(self, kind: type[TextPart | ThinkingPart], text: str) -> None:
-        if self.started is None:
-            self.started = self._monotonic()
         if not self._passages or self._passages[-1][0] is not kind:
             self._passages.append((kind, []))
         self._passages[-1][1].append(text)
