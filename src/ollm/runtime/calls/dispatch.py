@@ -37,7 +37,6 @@ from ollm.runtime.base import ChangeWatch, Policy, sanitize_arguments
 from ollm.runtime.calls.permission import (
     AnswerLog,
     Asker,
-    Permit,
     UnattendedAsker,
     build_confirmation,
     build_policy_request,
@@ -77,9 +76,9 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock = now
     monotonic: Callable[[], float] = monotonic
 
-    async def authorize_call(self, spec: ToolSpec, invocation: Invocation, call_id: str, must_ask: str) -> Permit:
-        """Return a permit with the boundary and the paths approved for this call only. Raises ToolFailure if it may not
-        run at all. `must_ask` is the reason to ask the user even if policy allows the call."""
+    async def authorize_call(self, spec: ToolSpec, invocation: Invocation, call_id: str, must_ask: str) -> ToolContext:
+        """Return the context for this call, with what was approved for it only. Raises ToolFailure if it may not run at
+        all. `must_ask` is the reason to ask the user even if policy allows the call."""
         context = self.context
         verdict = self.policy.evaluate(build_policy_request(spec, invocation, context.boundary))
         if must_ask and verdict.decision == "allow":
@@ -87,7 +86,7 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
         if verdict.decision == "deny":
             raise ToolFailure(verdict.error_type, f"Not run: {verdict.reason}")
         if verdict.decision == "allow":
-            return Permit(context.boundary, unasked=verdict.reads)
+            return msgspec.structs.replace(context, unasked=verdict.reads)
         details = await build_confirmation(spec, invocation, context, verdict)
         answer = await self.asker.ask(msgspec.structs.replace(details, call_id=call_id))
         if not answer.approved:
@@ -95,7 +94,7 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
         if answer.scope != "once" and verdict.grant and not verdict.locked:
             self.remember(verdict.prefix if answer.prefix and verdict.prefix else verdict.grant, answer.scope)
         boundary = context.boundary.approve_paths(map(Path, verdict.approve))
-        return Permit(boundary, approved=verdict.approve, outside=verdict.outside)
+        return msgspec.structs.replace(context, boundary=boundary, approved=verdict.approve, outside=verdict.outside)
 
 
 class ToolCallRun:
@@ -116,7 +115,7 @@ class ToolCallRun:
         )
         self._services = services
         self._invocation: Invocation | None = None
-        self._permit = Permit(services.context.boundary)
+        self._context = services.context
         self._began = services.monotonic()
         self._started = False
         self._finished = False
@@ -135,7 +134,7 @@ class ToolCallRun:
     def _may_change_files(self) -> bool:
         """True unless the call only reads, by its declaration or by policy, or writes only to our notes."""
         spec = self._require_spec()
-        return not (spec.reads_only or self._permit.unasked or spec.category in ("read", "notes", "web"))
+        return not (spec.reads_only or self._context.unasked or spec.category in ("read", "notes", "web"))
 
     def _find_written_files(self) -> list[str] | None:
         """List the files the call writes. Return None if it does not name them or hooks or checks may write others."""
@@ -149,7 +148,7 @@ class ToolCallRun:
         self._services.answers.begin_call(self.record.id)
         try:
             self._invocation = await self._parse_call()
-            self._permit = await self._services.authorize_call(
+            self._context = await self._services.authorize_call(
                 self._require_spec(), self._invocation, self.record.id, self._must_ask
             )
         except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result
@@ -163,12 +162,8 @@ class ToolCallRun:
         assert self._invocation is not None
         stream = StreamCleaner(self._emit_output)
         context = msgspec.structs.replace(
-            self._services.context,
+            self._context,
             emit=stream.feed,
-            boundary=self._permit.boundary,
-            unasked=self._permit.unasked,
-            approved=self._permit.approved,
-            outside=self._permit.outside,
             call_id=self.record.id if self._services.record is not discard_record else "",
             side_by_side=side_by_side,
         )

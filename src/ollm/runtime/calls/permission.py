@@ -118,16 +118,6 @@ def explain_refusal(details: ConfirmationDetails, *, yes: bool) -> str:
     return f"{why}, and ollm cannot ask in non-interactive mode.{way}"
 
 
-class Permit(msgspec.Struct, frozen=True):
-    """The rights of an approved call. `unasked`: it only reads and needed no confirmation. `approved`: paths the user
-    opened for this call only. `outside` lets this call only leave the sandbox."""
-
-    boundary: Boundary
-    unasked: bool = False
-    approved: tuple[str, ...] = ()
-    outside: bool = False
-
-
 def build_policy_request(spec: ToolSpec, invocation: Invocation, boundary: Boundary) -> PolicyRequest:
     """Build the request for policy. Raises ToolFailure for an invalid path rather than asking about it."""
     locations = tuple(invocation.tool.locations())
