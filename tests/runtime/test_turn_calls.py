@@ -73,7 +73,7 @@ class Parts:
 
 
 def answer(*calls: CallPiece) -> StreamedAnswer:
-    made = StreamedAnswer(lambda _event: None, None, lambda: 0.0)  # type: ignore[arg-type]
+    made = StreamedAnswer(lambda _event: None, None)  # type: ignore[arg-type]
     made.calls += calls
     return made
 

@@ -257,12 +257,11 @@ class Toolbox(ToolNeeds):
         return FileCheckpointObserver(self.checkpoints, storage.session, storage.stream.emit, enabled=enabled)
 
     def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
-        from ollm.runtime.calls.permission import BusAsker, UnattendedAsker
+        from ollm.runtime.calls.permission import UserAsker
 
-        if not self.options.interactive:
-            return UnattendedAsker(yes=self.options.yes)
+        bus = self.bus if self.options.interactive else None
         timeout = self.process.settings.policy.confirmation_timeout or None
-        return BusAsker(self.bus, timeout, yes=self.options.yes, before=before)
+        return UserAsker(bus, timeout, yes=self.options.yes, before=before)
 
 
 def offer_agents(registry: ToolRegistry, directories: Sequence[Path]) -> None:

@@ -23,8 +23,7 @@ from ollm.policy.message_bus import MessageBus
 from ollm.runtime.calls.dispatch import CallServices, Dispatch
 from ollm.runtime.calls.permission import (
     AnswerLog,
-    BusAsker,
-    UnattendedAsker,
+    UserAsker,
     explain_refusal,
 )
 from ollm.system.paths import Boundary
@@ -57,7 +56,7 @@ async def test_asking_goes_over_the_bus_with_what_the_call_would_do(tmp_path: Pa
 
     bus.subscribe(answer)
     grants: list[tuple[str, str]] = []
-    table = Table(tmp_path, ASK, asker=BusAsker(bus), remember=lambda grant, scope: grants.append((grant, scope)))
+    table = Table(tmp_path, ASK, asker=UserAsker(bus), remember=lambda grant, scope: grants.append((grant, scope)))
 
     record = await table.one("log", {"text": "x"})
 
@@ -75,7 +74,7 @@ async def test_a_refusal_and_its_reason_reach_the_model(tmp_path: Path) -> None:
             bus.respond(event.correlation_id, ConfirmationAnswer(approved=False, reason="use the other file")) and None
         )
     )
-    record = await Table(tmp_path, ASK, asker=BusAsker(bus)).one("log", {"text": "x"})
+    record = await Table(tmp_path, ASK, asker=UserAsker(bus)).one("log", {"text": "x"})
 
     assert record.status == "denied"
     assert record.error is not None
@@ -282,7 +281,7 @@ async def test_a_person_is_shown_the_change_of_what_the_editor_has(tmp_path: Pat
 
 
 async def test_nobody_answering_in_time_is_told_apart_from_a_refusal(tmp_path: Path) -> None:
-    record = await Table(tmp_path, ASK, asker=BusAsker(MessageBus(), timeout=0.01)).one("log", {"text": "x"})
+    record = await Table(tmp_path, ASK, asker=UserAsker(MessageBus(), timeout=0.01)).one("log", {"text": "x"})
 
     assert record.error is not None
     assert record.error.type == "Denied"
@@ -291,7 +290,7 @@ async def test_nobody_answering_in_time_is_told_apart_from_a_refusal(tmp_path: P
 
 async def test_a_question_taken_back_cancels_the_call(tmp_path: Path) -> None:
     bus = MessageBus()
-    task = asyncio.create_task(Table(tmp_path, ASK, asker=BusAsker(bus)).one("log", {"text": "x"}))
+    task = asyncio.create_task(Table(tmp_path, ASK, asker=UserAsker(bus)).one("log", {"text": "x"}))
     while not bus.pending:
         await asyncio.sleep(0)
     bus.cancel_all()
@@ -313,8 +312,8 @@ async def test_with_nobody_to_ask_the_denial_names_what_would_allow_it(tmp_path:
 async def test_yes_answers_every_question_but_locked_ones(tmp_path: Path) -> None:
     locked = msgspec.structs.replace(ASK, locked=True)
 
-    assert (await Table(tmp_path, ASK, asker=UnattendedAsker(yes=True)).one("log", {"text": "x"})).status == "ok"
-    assert (await Table(tmp_path, locked, asker=UnattendedAsker(yes=True)).one("log", {"text": "x"})).status == "denied"
+    assert (await Table(tmp_path, ASK, asker=UserAsker(yes=True)).one("log", {"text": "x"})).status == "ok"
+    assert (await Table(tmp_path, locked, asker=UserAsker(yes=True)).one("log", {"text": "x"})).status == "denied"
 
 
 def question(**more: Any) -> ConfirmationDetails:
@@ -345,7 +344,7 @@ async def test_a_refusal_says_why_and_what_would_allow_it(details: dict[str, Any
     asked_about = question(**details)
 
     assert explain_refusal(asked_about, yes=yes) == text
-    answer = await UnattendedAsker(yes=False).ask(asked_about)
+    answer = await UserAsker(yes=False).ask(asked_about)
     assert (answer.approved, answer.reason) == (False, explain_refusal(asked_about, yes=False))
 
 

@@ -37,7 +37,7 @@ from ollm.runtime.base import ChangeWatch, Policy, sanitize_arguments
 from ollm.runtime.calls.permission import (
     AnswerLog,
     Asker,
-    UnattendedAsker,
+    UserAsker,
     build_confirmation,
     build_policy_request,
 )
@@ -67,7 +67,7 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy
     context: ToolContext
     emit: Callable[[Event], None]
-    asker: Asker = UnattendedAsker()
+    asker: Asker = UserAsker()
     answers: AnswerLog = msgspec.field(default_factory=AnswerLog)
     hooks: ToolHooks | None = None
     record: Callable[[ToolCallRecord], Awaitable[None]] = discard_record

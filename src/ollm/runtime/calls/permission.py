@@ -38,13 +38,13 @@ class Asker(Protocol):
 BeforeQuestion = Callable[[], Awaitable[None]]
 
 
-class BusAsker:
-    """Asks a front end, for at most `timeout` seconds. With `yes` it asks only about protected files and paths outside.
-    `before` is awaited before each question it asks."""
+class UserAsker:
+    """Asks a front end over `bus`, for at most `timeout` seconds. Without a bus each question counts as a denial. With
+    `yes` only protected files and paths outside are a question. `before` is awaited before each question it asks."""
 
     def __init__(
         self,
-        bus: MessageBus,
+        bus: MessageBus | None = None,
         timeout: float | None = None,
         *,
         yes: bool = False,
@@ -58,6 +58,8 @@ class BusAsker:
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
         if self._yes and not details.locked:
             return ConfirmationAnswer(approved=True)
+        if self._bus is None:
+            return ConfirmationAnswer(approved=False, reason=explain_refusal(details, yes=self._yes))
         if self._before:
             await self._before()
         try:
@@ -94,18 +96,6 @@ class AnswerLog:
         said = describe_answer(details, event.answer)
         call_id = details.call_id if details.call_id in self._answers else newest
         self._answers[call_id].append(AnsweredQuestion(question=details.description, answer=said))
-
-
-class UnattendedAsker:
-    """Never asks the user. With `yes` it approves everything except protected files and paths outside."""
-
-    def __init__(self, *, yes: bool = False) -> None:
-        self._yes = yes
-
-    async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
-        if self._yes and not details.locked:
-            return ConfirmationAnswer(approved=True)
-        return ConfirmationAnswer(approved=False, reason=explain_refusal(details, yes=self._yes))
 
 
 def explain_refusal(details: ConfirmationDetails, *, yes: bool) -> str:
