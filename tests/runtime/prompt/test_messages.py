@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from ollm.domain.events import Notice
@@ -21,12 +22,14 @@ from ollm.runtime.prompt.messages import (
     INTERRUPTED,
     MIN_RESULT_TOKENS,
     NO_RESULT,
-    MessageLimiter,
+    MessageHistory,
     cut_message,
     format_result_text,
+    limit_user_message,
     render_message,
 )
 from ollm.runtime.prompt.prefix import demote_system_message
+from ollm.runtime.prompt.token_meter import Meter
 from ollm.services.budget import compute_budget, compute_result_cap, compute_step_cap
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
@@ -242,24 +245,25 @@ def test_a_list_with_the_best_first_is_cut_from_its_end() -> None:
 
 
 def test_results_share_what_a_step_may_take_and_each_gets_a_least() -> None:
-    budget, limiter = compute_budget(4096, 500), MessageLimiter(counter)
-    limiter.begin_step(budget, 0)
-    results = step(*[LINES] * 30)[2:]
-    cut = [limiter.limit_result(entry, budget, 30 - place, 0) for place, entry in enumerate(results)]
+    budget, history = compute_budget(4096, 500), MessageHistory(counter, Meter(counter), str, lambda entry: entry)
+    calls = {f"c{number}": msgspec.structs.replace(make_record(LINES), id=f"c{number}") for number in range(30)}
+    results = Message(id=3, role="tool", parts=tuple(map(ToolResultPart, calls)), timestamp="")
 
-    sizes = [counter.count_text(entry.content) for entry in cut]
+    assert history.add_message(results, calls, budget)
+
+    sizes = [counter.count_text(entry.content) for entry in history.messages]
     assert all(found <= max(MIN_RESULT_TOKENS, compute_result_cap(budget)) for found in sizes)
     assert sizes[-1] > 0
     assert sum(sizes) <= compute_step_cap(budget) + 30 * MIN_RESULT_TOKENS
 
 
 def test_a_user_s_message_is_cut_only_over_half_of_what_there_is() -> None:
-    budget, limiter = compute_budget(4096, 500), MessageLimiter(counter)
+    budget = compute_budget(4096, 500)
     fits = PromptMessage(role="user", content="word " * (budget.available // 2), sources=(1,))
     longer = PromptMessage(role="user", content="word " * (budget.available // 2 + 2), sources=(1,))
 
-    assert limiter.limit_user_message(fits, budget) is fits
-    cut = limiter.limit_user_message(longer, budget)
+    assert limit_user_message(fits, budget, counter) is fits
+    cut = limit_user_message(longer, budget, counter)
     assert counter.count_text(cut.content) <= budget.available // 4
 
 

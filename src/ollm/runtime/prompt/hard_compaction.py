@@ -9,7 +9,7 @@ import msgspec
 
 from ollm.domain.context import ActiveContext, ContextView
 from ollm.domain.messages import PromptMessage
-from ollm.runtime.prompt.messages import MIN_RESULT_TOKENS, MessageLimiter, cut_message
+from ollm.runtime.prompt.messages import MIN_RESULT_TOKENS, cut_message, limit_user_message
 from ollm.services.chat_compression.folding import fold_calls, format_recall_call, is_folded_line, remove_aside
 from ollm.services.chat_compression.records import RecordCaps, age_checkpoints, count_tokens
 from ollm.services.goals import GOALS_CHECKPOINT_ID, make_goals_checkpoint
@@ -134,9 +134,8 @@ def settle_goals(view: ContextView, counter: TokenCounter) -> ActiveContext:
 
 def _shorten_requests(view: ContextView, counter: TokenCounter) -> ActiveContext:
     """Shorten the user's messages that take more than half of a reduced window."""
-    limiter = MessageLimiter(counter)
     messages = tuple(
-        limiter.limit_user_message(entry, view.budget) if entry.role == "user" else entry
+        limit_user_message(entry, view.budget, counter) if entry.role == "user" else entry
         for entry in view.context.messages
     )
     return msgspec.structs.replace(view.context, messages=messages)

@@ -126,30 +126,12 @@ def format_result_text(record: ToolCallRecord) -> str:
 MIN_RESULT_TOKENS = 60  # A result always gets this many tokens.
 
 
-class MessageLimiter:
-    """Cuts the messages of one context. The results of a step share its remaining tokens."""
-
-    def __init__(self, counter: TokenCounter) -> None:
-        self._counter = counter
-        self._step_left = 0
-
-    def begin_step(self, budget: Budget, messages: int) -> None:
-        self._step_left = rules.compute_step_cap(budget, messages)
-
-    def limit_result(self, entry: PromptMessage, budget: Budget, waiting: int, messages: int) -> PromptMessage:
-        """Cut a tool result. `waiting` results, including this one, share the remaining tokens of the step.
-        `messages` tokens precede it."""
-        cap = max(MIN_RESULT_TOKENS, min(rules.compute_result_cap(budget, messages), self._step_left // waiting))
-        short = cut_message(entry, cap, self._counter)
-        self._step_left -= self._counter.count_text(short.content)
-        return short
-
-    def limit_user_message(self, entry: PromptMessage, budget: Budget) -> PromptMessage:
-        """Cut a user message if it takes more than half of the available tokens."""
-        cap = rules.compute_user_cap(budget)
-        if self._counter.count_text(entry.content) <= cap:
-            return entry
-        return shorten_message(entry, max(MIN_RESULT_TOKENS, cap // 2), self._counter.count_text)
+def limit_user_message(entry: PromptMessage, budget: Budget, counter: TokenCounter) -> PromptMessage:
+    """Cut a user message if it takes more than half of the available tokens."""
+    cap = rules.compute_user_cap(budget)
+    if counter.count_text(entry.content) <= cap:
+        return entry
+    return shorten_message(entry, max(MIN_RESULT_TOKENS, cap // 2), counter.count_text)
 
 
 def cut_message(entry: PromptMessage, cap: int, counter: TokenCounter) -> PromptMessage:
@@ -213,7 +195,7 @@ class MessageHistory:
         self._meter = meter
         self._warn = warn
         self._adapt = adapt
-        self._limiter = MessageLimiter(counter)
+        self._step_left = 0  # The results of a step share its remaining tokens.
 
     def add_message(
         self, message: Message, calls: Mapping[str, ToolCallRecord], budget: Budget, aside: str = "", primed: str = ""
@@ -225,13 +207,13 @@ class MessageHistory:
         if message.role == "user":
             new = [self._take_back_repeated(new[0])]
         if message.role == "tool":
-            self._limiter.begin_step(budget, self._meter.message_tokens)
+            self._step_left = rules.compute_step_cap(budget, self._meter.message_tokens)
         for place, entry in enumerate(new):
             units = self._counter.count_message_units(entry)
             self.units += units
             shown = self._limit_user_message(entry, budget, aside, primed) if entry.role == "user" else entry
             if entry.role == "tool":
-                shown = self._limiter.limit_result(entry, budget, len(new) - place, self._meter.message_tokens)
+                shown = self._limit_result(entry, budget, len(new) - place)
             cut = cut or len(shown.content) < len(entry.content)
             self.messages.append(shown)
             units = units if shown is entry else self._counter.count_message_units(shown)
@@ -265,9 +247,16 @@ class MessageHistory:
         self._meter.add_units(-self._counter.count_message_units(last), -estimate_doubt_units(last.content))
         return msgspec.structs.replace(entry, sources=(*last.sources, *entry.sources))
 
+    def _limit_result(self, entry: PromptMessage, budget: Budget, waiting: int) -> PromptMessage:
+        """Cut a tool result. `waiting` results, including this one, share the remaining tokens of the step."""
+        most = rules.compute_result_cap(budget, self._meter.message_tokens)
+        short = cut_message(entry, max(MIN_RESULT_TOKENS, min(most, self._step_left // waiting)), self._counter)
+        self._step_left -= self._counter.count_text(short.content)
+        return short
+
     def _limit_user_message(self, entry: PromptMessage, budget: Budget, aside: str, primed: str) -> PromptMessage:
         """Cut a user message to its share of the window. The archive keeps the full text."""
-        shown = self._limiter.limit_user_message(entry, budget)
+        shown = limit_user_message(entry, budget, self._counter)
         if shown is not entry:
             self._warn(MESSAGE_TOO_LONG)
         return add_companions(shown, primed, aside) if primed or aside else shown
