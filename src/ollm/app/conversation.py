@@ -26,7 +26,7 @@ from ollm.runtime.observers.housekeeping import (
     ModelFactsObserver,
     TemplateObserver,
 )
-from ollm.runtime.parts import ConversationParts, ConversationState, Plan
+from ollm.runtime.parts import ConversationParts, ConversationState
 from ollm.runtime.prompt.compaction import Compactor
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.workspace_record import WorkspaceMemory
@@ -213,7 +213,6 @@ class ConversationScope:
             prompt=prompt,
             compactor=self.build_compactor(prompt, toolbox.roles),
             loops=storage.create_loop_detection(),
-            plan=Plan(lambda: storage.notes.list_todos()),  # noqa: PLW0108 - they are opened when asked
             snapshots=storage.snapshots,
             notes=Lazy(lambda: storage.notes),
             archive=Lazy(lambda: storage.archive),

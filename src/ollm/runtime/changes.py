@@ -15,7 +15,7 @@ from ollm.domain.context import Approval, ModeName
 from ollm.domain.errors import UsageError
 from ollm.domain.events import ModeChanged, Notice
 from ollm.domain.messages import Message
-from ollm.domain.session import ModeTrigger, Session, SnapshotTrigger
+from ollm.domain.session import ModeTrigger, PlanState, PlanStep, Session, SnapshotTrigger
 from ollm.domain.tools import ToolSchema
 from ollm.runtime.prompt.prefix import count_instruction_tokens
 from ollm.services import modes
@@ -123,11 +123,20 @@ PAUSED_TEXT = "The plan is paused: do not continue it unless asked."
 
 def pause_plan(conversation: ConversationParts, paused: bool) -> None:
     """Pause the plan or resume it. While it is paused, every request mentions that."""
-    conversation.plan.set_paused(paused)
     if paused:
         conversation.prompt.entries.add_context(PAUSED_KEY, PAUSED_TEXT, source="system", volatile=True)
     else:
         conversation.prompt.entries.remove_context(PAUSED_KEY)
+
+
+def get_plan(conversation: ConversationParts) -> PlanState:
+    """Return the plan, which is the todo list."""
+    steps = tuple(
+        PlanStep(text=todo.text, done=todo.status == "done") for todo in conversation.notes.get().list_todos()
+    )
+    current = next((index for index, step in enumerate(steps) if not step.done), len(steps))
+    own = conversation.prompt.entries.get_context_by_source("system")
+    return PlanState(steps=steps, current_step_index=current, paused=any(entry.key == PAUSED_KEY for entry in own))
 
 
 async def restore_snapshot(conversation: ConversationParts, snapshot_id: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
@@ -10,8 +10,7 @@ import msgspec
 from ollm.domain.clock import Clock, monotonic, now
 from ollm.domain.context import Approval, ModeName, Usage
 from ollm.domain.lazy import Lazy
-from ollm.domain.session import Agent, ChatSession, PlanState, PlanStep, TaskReport, TaskRequest
-from ollm.domain.tools import Todo
+from ollm.domain.session import Agent, ChatSession, TaskReport, TaskRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -64,22 +63,6 @@ class ConversationState(msgspec.Struct, kw_only=True):
         return await self.model.supports_images()
 
 
-class Plan:
-    """The plan of a conversation. `todos` returns the current list."""
-
-    def __init__(self, todos: Callable[[], Sequence[Todo]]) -> None:
-        self._todos = todos
-        self._paused = False
-
-    def set_paused(self, paused: bool) -> None:
-        self._paused = paused
-
-    def get_state(self) -> PlanState:
-        steps = tuple(PlanStep(text=todo.text, done=todo.status == "done") for todo in self._todos())
-        current = next((index for index, step in enumerate(steps) if not step.done), len(steps))
-        return PlanState(steps=steps, current_step_index=current, paused=self._paused)
-
-
 class TaskStarter(Protocol):
     """Runs tasks. `take_usage` returns the tokens they used since its last call, and their cost."""
 
@@ -116,7 +99,6 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     prompt: Prompt
     compactor: Compactor
     loops: LoopDetectionService
-    plan: Plan
     snapshots: SnapshotManager
     notes: Lazy[NoteStore]
     archive: Lazy[Archive]

@@ -12,7 +12,7 @@ import msgspec
 from ollm.domain.context import make_note_entry
 from ollm.domain.errors import OllmError, UsageError
 from ollm.runtime.base import CommandReply
-from ollm.runtime.changes import pause_plan
+from ollm.runtime.changes import get_plan, pause_plan
 from ollm.runtime.commands.base import (
     WrongUsage,
     fence_text,
@@ -99,13 +99,12 @@ async def plan(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Show, pause or resume the plan.
 
     The plan is the todo list. While it is paused, every request tells the model not to go on with it."""
-    holder = conversation.plan
     word = arguments.strip()
     if word not in ("", "pause", "resume"):
         raise WrongUsage
     if word:
         pause_plan(conversation, word == "pause")
-    state = holder.get_state()
+    state = get_plan(conversation)
     if not state.steps:
         return CommandReply(text="No plan yet; the model creates one as a todo list.", data=state)
     steps = [f"{'✔' if step.done else '→' if step == state.current_step else '·'} {step.text}" for step in state.steps]

@@ -17,6 +17,7 @@ from ollm.domain.model_facts import ModelFacts, ShownThinking
 from ollm.domain.session import ChatSession, Episode
 from ollm.domain.struct import Data
 from ollm.runtime.base import TurnObserver, TurnReport
+from ollm.runtime.changes import get_plan
 from ollm.runtime.parts import ConversationParts
 from ollm.runtime.prompt.messages import render_messages
 from ollm.runtime.prompt.prefix import LedgerEntry
@@ -82,7 +83,7 @@ class WorkspaceMemory(TurnObserver):
             return
         now, begun = to_epoch_ms(self._conversation.clock()), parse_epoch_ms(report.request.timestamp)
         self._add_turn(report, now)
-        plan = self._conversation.plan.get_state()
+        plan = get_plan(self._conversation)
         waiting = report.reason != "answered" or plan.done_count < len(plan.steps)
         self._record = msgspec.structs.replace(
             self._get_record(report.session_id, begun),
@@ -120,7 +121,7 @@ class WorkspaceMemory(TurnObserver):
         if self._record is not None and (self._last_number or self._database.built):
             now = to_epoch_ms(self._conversation.clock())
             plan = msgspec.structs.replace(
-                self._conversation.plan.get_state(), awaiting_continuation=self._record.plan.awaiting_continuation
+                get_plan(self._conversation), awaiting_continuation=self._record.plan.awaiting_continuation
             )
             self._record = msgspec.structs.replace(self._record, status="closed", updated_at=now, plan=plan)
             self._write(whole=True)
