@@ -18,14 +18,12 @@ from ollm.archive.team_archive import PushReport, TeamArchive, push_fork
 from ollm.cli.completion import complete_session
 from ollm.cli.options import (
     confirm_or_fail,
-    json_option,
     make_progress,
     print_json,
     print_result,
     resolve_workspace,
+    shared_options,
     warn,
-    workspace_option,
-    yes_option,
 )
 from ollm.cli.sessions.listing import parse_since, print_hits, print_sessions
 from ollm.domain.errors import BusyError, ExitCode, UsageError
@@ -45,7 +43,7 @@ def archive() -> None:
 @click.argument("session", metavar="[ID]", required=False)
 @click.option("--take", is_flag=True, help="Take the session's lease, if it is free.")
 @click.option("--force", is_flag=True, help="Take the lease from the machine that has it.")
-@json_option
+@shared_options("json")
 def status(session: str | None, take: bool, force: bool, as_json: bool) -> int:
     """Show where the archive is, whether it answers and what is not sent yet; exit code 1 if it does not answer.
 
@@ -127,7 +125,7 @@ def setup(people: tuple[str, ...], team: str | None) -> None:
 @click.option("--watch", is_flag=True, help="Stay and send what is new while a session is open (archive.push decides).")
 @click.option("--keeper", type=int, hidden=True)
 @click.option("--linger", type=float, default=5.0, hidden=True)
-@json_option
+@shared_options("json")
 def push(
     sessions: tuple[str, ...],
     dry_run: bool,
@@ -196,8 +194,7 @@ def print_report(report: PushReport) -> None:
 
 @archive.command("list", short_help="List the sessions in the archive.")
 @click.option("--limit", type=click.IntRange(min=1, max=1000), default=100, show_default=True, help="Maximum to show.")
-@click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
-@json_option
+@shared_options("tasks", "json")
 def list_archived(limit: int, tasks: bool, as_json: bool) -> None:
     """List the sessions in the archive that you may see, last active first."""
     archive = TeamArchive(ProcessScope())
@@ -214,11 +211,7 @@ def list_archived(limit: int, tasks: bool, as_json: bool) -> None:
 
 @archive.command(short_help="Search all messages in the archive.")
 @click.argument("text", nargs=-1, required=True)
-@click.option("--role", type=click.Choice(["user", "assistant", "system", "tool"]), help="Only messages of this role.")
-@click.option("--since", metavar="TIME", help="Only messages since this time (2026-01-27, 2026-01-27T10:00, 7d, 12h).")
-@click.option("--limit", type=click.IntRange(min=1, max=1000), default=20, show_default=True, help="Maximum to show.")
-@click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
-@json_option
+@shared_options("role", "since", "limit", "tasks", "json")
 def search(text: tuple[str, ...], role: str | None, since: str | None, limit: int, tasks: bool, as_json: bool) -> None:
     """Search all messages in the archive that you may see. TEXT is taken literally; all its words must be there."""
     wanted = parse_since(since) if since else None
@@ -232,7 +225,7 @@ def search(text: tuple[str, ...], role: str | None, since: str | None, limit: in
 @archive.command(short_help="Get a session from the archive, to continue it here.")
 @click.argument("session", metavar="ID")
 @click.option("--fork", is_flag=True, help="Make a new session from it, with an id of its own.")
-@workspace_option
+@shared_options("workspace")
 def pull(session: str, fork: bool, workspace: str | None) -> None:
     """Get a session from the archive as it was archived; go on with it with `ollm -r ID`.
 
@@ -267,7 +260,7 @@ def find_place(process: ProcessScope, session_id: str, here: Path) -> Path:
 
 @archive.command(short_help="Delete a session from the archive; it stays on this machine.")
 @click.argument("session", metavar="ID")
-@yes_option
+@shared_options("yes")
 def forget(session: str, yes: bool) -> None:
     """Delete a session of yours from the archive. It stays on this machine and is not sent again."""
     archive = TeamArchive(ProcessScope())

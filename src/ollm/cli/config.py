@@ -8,7 +8,7 @@ import click
 
 from ollm.app import ProcessScope
 from ollm.cli.completion import complete_setting, complete_value
-from ollm.cli.options import print_json, print_result, resolve_workspace, shared_options, warn, workspace_option
+from ollm.cli.options import print_json, print_result, resolve_workspace, shared_options, warn
 from ollm.config.change import set_setting, unset_setting
 from ollm.config.environment import copy_environment, find_home
 from ollm.config.load import LoadedSettings, find_variable, load_settings
@@ -31,13 +31,13 @@ def config() -> None:
 
 @config.command()
 @click.option("--set", "only_set", is_flag=True, help="Print only those that are set.")
-@shared_options("workspace", "json")
-def show(only_set: bool, workspace: str | None, as_json: bool) -> None:
+@shared_options("process", "json")
+def show(only_set: bool, process: ProcessScope, as_json: bool) -> None:
     """Print the effective settings.
 
     Each that is set says where it comes from; secrets are hidden.
     """
-    loaded = ProcessScope(workspace=resolve_workspace(workspace)).loaded_settings
+    loaded = process.loaded_settings
     for problem in loaded.problems:
         if problem.fatal:
             warn(str(problem))
@@ -73,13 +73,13 @@ def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
 
 @config.command()
 @click.argument("key", shell_complete=complete_setting)
-@workspace_option
-def get(key: str, workspace: str | None) -> None:
+@shared_options("process")
+def get(key: str, process: ProcessScope) -> None:
     """Print the value of KEY.
 
     A secret is hidden; lists and sections are printed as JSON.
     """
-    value = find_value(redact_settings(ProcessScope(workspace=resolve_workspace(workspace)).settings), key)
+    value = find_value(redact_settings(process.settings), key)
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         print(value)
     else:

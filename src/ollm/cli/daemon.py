@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.options import json_option, print_result
+from ollm.cli.options import print_result, shared_options
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import copy_environment, find_home
 from ollm.daemon.bodies import InitReply, ListedSession
@@ -84,7 +84,7 @@ def stop() -> None:
 
 
 @daemon.command()
-@json_option
+@shared_options("json")
 def status(as_json: bool) -> None:
     """Show whether the daemon is running, and where."""
     files = get_run_files()

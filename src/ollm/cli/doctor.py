@@ -20,7 +20,7 @@ from ollm.app import ProcessScope
 from ollm.app.workspace import WorkspaceScope
 from ollm.cli.machine import inspect_hardware, suggest_models
 from ollm.cli.model_card import MARKS, describe_calls, describe_faults, describe_speed, run_trials
-from ollm.cli.options import json_option, print_result, resolve_workspace, warn, workspace_option
+from ollm.cli.options import print_result, shared_options, warn
 from ollm.cli.text_printer import show_waiting
 from ollm.config.roles import find_role
 from ollm.domain.errors import ModelError, OllmError
@@ -73,14 +73,12 @@ Row = tuple[str, str]
 @click.option("--clean", is_flag=True, help="Delete what package managers and servers keep in the sandbox.")
 @click.option("--measure", is_flag=True, help="Also measure the model's speed with a short request.")
 @click.option("--model", is_flag=True, help="Also find faults of the server and the model's template (a minute).")
-@workspace_option
-@json_option
-def doctor(clean: bool, measure: bool, model: bool, workspace: str | None, as_json: bool) -> int:
+@shared_options("process", "json")
+def doctor(clean: bool, measure: bool, model: bool, process: ProcessScope, as_json: bool) -> int:
     """Check your setup: which model is used and why, what is missing, and what to do next.
 
     Exits with 4 if --model finds a fault.
     """
-    process = ProcessScope(workspace=resolve_workspace(workspace))
     if clean:
         removed = clean_cache(process.home.cache)
         print_result({"removed": removed}, f"Deleted {format_size(removed)}.", as_json=as_json)

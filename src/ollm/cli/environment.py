@@ -8,7 +8,7 @@ from typing import BinaryIO
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn
+from ollm.cli.options import format_table, print_result, shared_options, warn
 
 
 @click.group()
@@ -17,10 +17,9 @@ def env() -> None:
 
 
 @env.command()
-@shared_options("workspace", "json")
-def check(workspace: str | None, as_json: bool) -> None:
+@shared_options("process", "json")
+def check(process: ProcessScope, as_json: bool) -> None:
     """List the variables tools get, and why others are withheld. Names only, never a value."""
-    process = ProcessScope(workspace=resolve_workspace(workspace))
     for warning in process.sanitization.warnings:
         warn(warning)
     rules = sorted(process.sanitization.find_rules(process.environment).items())

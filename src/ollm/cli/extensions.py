@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from ollm.app import ProcessScope
-from ollm.cli.options import confirm_or_fail, format_table, json_option, print_result, warn, yes_option
+from ollm.cli.options import confirm_or_fail, format_table, print_result, shared_options, warn
 from ollm.config.change import set_setting
 from ollm.domain.errors import OllmError, UsageError
 from ollm.extensions.git_source import (
@@ -40,7 +40,7 @@ def extensions() -> None:
 
 
 @extensions.command("list")
-@json_option
+@shared_options("json")
 def list_extensions(as_json: bool) -> None:
     """List the installed extensions.
 
@@ -72,7 +72,7 @@ def list_extensions(as_json: bool) -> None:
 @click.argument("source", metavar="DIRECTORY|URL[@REF]")
 @click.option("--path", default="", metavar="DIR", help="Folder of the extension inside the repository.")
 @click.option("--force", is_flag=True, help="Replace an existing extension.")
-@yes_option
+@shared_options("yes")
 def install(source: str, path: str, force: bool, yes: bool) -> None:
     """Install an extension from a directory or a git repository.
 
@@ -119,7 +119,7 @@ def _open_source(
 @extensions.command()
 @click.argument("name", required=False)
 @click.option("--diff", "with_diff", is_flag=True, help="Show the changed lines too.")
-@yes_option
+@shared_options("yes")
 def update(name: str | None, with_diff: bool, yes: bool) -> None:
     """Update the extension NAME, or all that were installed from git.
 
@@ -168,7 +168,7 @@ def _update_extension(process: ProcessScope, folder: Path, source: GitSource, *,
 
 @extensions.command()
 @click.argument("name")
-@yes_option
+@shared_options("yes")
 def remove(name: str, yes: bool) -> None:
     """Disable the extension NAME and delete it.
 
@@ -185,7 +185,7 @@ def remove(name: str, yes: bool) -> None:
 
 @extensions.command()
 @click.argument("name")
-@yes_option
+@shared_options("yes")
 def enable(name: str, yes: bool) -> None:
     """Enable the extension NAME.
 

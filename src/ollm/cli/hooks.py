@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn, workspace_option
+from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn
 from ollm.config.change import put_mapping_entry
 from ollm.domain.errors import UsageError
 from ollm.extensions.hook_settings import read_hooks
@@ -23,10 +23,10 @@ def hooks() -> None:
 
 
 @hooks.command("list")
-@shared_options("workspace", "json")
-def list_hooks(workspace: str | None, as_json: bool) -> None:
+@shared_options("process", "json")
+def list_hooks(process: ProcessScope, as_json: bool) -> None:
     """List the hooks that run here."""
-    found, problems = read_hooks(ProcessScope(workspace=resolve_workspace(workspace)).settings.hooks)
+    found, problems = read_hooks(process.settings.hooks)
     for problem in problems:
         warn(problem)
     cells = [
@@ -39,7 +39,7 @@ def list_hooks(workspace: str | None, as_json: bool) -> None:
 
 @hooks.command("import")
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
-@workspace_option
+@shared_options("workspace")
 def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
     """Copy the hooks of Claude Code into your settings.
 

@@ -21,7 +21,6 @@ from ollm.cli.options import (
     resolve_workspace,
     shared_options,
     warn,
-    workspace_option,
 )
 from ollm.config.change import put_mapping_entry, unset_setting
 from ollm.domain.errors import ExitCode, OllmError, UsageError
@@ -41,13 +40,12 @@ def mcp() -> None:
 
 
 @mcp.command("list")
-@shared_options("workspace", "json")
-def list_servers(workspace: str | None, as_json: bool) -> None:
+@shared_options("process", "json")
+def list_servers(process: ProcessScope, as_json: bool) -> None:
     """List the configured servers.
 
     With what they offered when they were last asked; none is started.
     """
-    process = ProcessScope(workspace=resolve_workspace(workspace))
     servers, problems = read_configured_servers(process)
     for problem in problems:
         warn(problem)
@@ -128,7 +126,7 @@ def add_json(name: str, text: str, force: bool) -> None:
 @mcp.command("import")
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @click.option("--force", is_flag=True, help="Replace servers of the same names.")
-@workspace_option
+@shared_options("workspace")
 def import_servers(files: tuple[str, ...], force: bool, workspace: str | None) -> None:
     """Copy servers from Claude Code, Cursor, VS Code or Gemini.
 
@@ -192,15 +190,14 @@ def remove(name: str) -> None:
     "--port", type=click.IntRange(0, 65535), default=0, help="Port the browser comes back to (default: free)."
 )
 @click.option("--no-browser", is_flag=True, help="Only print the address to open.")
-@workspace_option
-def login(name: str, port: int, no_browser: bool, workspace: str | None) -> None:
+@shared_options("process")
+def login(name: str, port: int, no_browser: bool, process: ProcessScope) -> None:
     """Log in to HTTP server NAME in your browser (OAuth).
 
     The tokens are kept in ~/.ollm/mcp-logins.json, which only you can read, and renewed when they expire.
     """
     import webbrowser
 
-    process = ProcessScope(workspace=resolve_workspace(workspace))
     servers = {server.name: server for server in read_configured_servers(process)[0]}
     if name not in servers:
         raise UsageError(f"No MCP server named {name}; available: {', '.join(servers) or 'none'}.")

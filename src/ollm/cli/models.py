@@ -13,15 +13,7 @@ from ollm.app import ProcessScope
 from ollm.app.models import change_loaded, collect_models, find_facts, import_card
 from ollm.cli.completion import complete_catalogue, complete_model
 from ollm.cli.model_card import MARKS, describe_card, describe_faults, run_trials
-from ollm.cli.options import (
-    confirm_or_fail,
-    format_table,
-    json_option,
-    make_progress,
-    print_result,
-    warn,
-    yes_option,
-)
+from ollm.cli.options import confirm_or_fail, format_table, make_progress, print_result, shared_options, warn
 from ollm.cli.text_printer import show_waiting
 from ollm.domain.model_facts import CARD_FIELDS
 from ollm.domain.text import format_seconds
@@ -51,7 +43,7 @@ def models() -> None:
 
 
 @models.command("list")
-@json_option
+@shared_options("json")
 def list_models(as_json: bool) -> None:
     """List model files, models of running servers, and the catalogue."""
     document = asyncio.run(collect_models(ProcessScope(), warn))
@@ -119,7 +111,7 @@ def get(name: str, url: str | None, sha256: str | None, if_missing: bool) -> Non
 
 @models.command()
 @click.argument("name", shell_complete=complete_catalogue)
-@yes_option
+@shared_options("yes")
 def remove(name: str, yes: bool) -> None:
     """Delete a model file."""
     store = ProcessScope().model_store
@@ -132,7 +124,7 @@ def remove(name: str, yes: bool) -> None:
 
 @models.command()
 @click.argument("model", required=False, shell_complete=complete_model)
-@json_option
+@shared_options("json")
 def probe(model: str | None, as_json: bool) -> None:
     """Measure what a model and its server can do (minutes).
 
@@ -147,7 +139,7 @@ def probe(model: str | None, as_json: bool) -> None:
 
 @models.command("card")
 @click.argument("name", shell_complete=complete_model)
-@json_option
+@shared_options("json")
 def show_card(name: str, as_json: bool) -> None:
     """Show what was measured about a model.
 
@@ -196,7 +188,7 @@ def import_model_card(file: Path, model: str | None) -> None:
 
 @models.command()
 @click.argument("model", metavar="[NAME|FILE.gguf]", required=False, shell_complete=complete_model)
-@json_option
+@shared_options("json")
 def fit(model: str | None, as_json: bool) -> None:
     """Show which quant and window fit this machine.
 

@@ -20,21 +20,27 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def shared_options(*names: str) -> Callable[[Command], Command]:
     """Add parameters that commands share: `session` (for `resolve_session_id`), `workspace` (for `resolve_workspace`),
-    `yes` (for `confirm_or_fail`) and `json` (`as_json`)."""
+    `process` (the ProcessScope of that workspace), `yes` (for `confirm_or_fail`), `json` (`as_json`), `tasks`, and
+    `since`, `role` and `limit` of a search."""
 
     def decorate(command: Command) -> Command:
         import click
 
         from ollm.cli.commands import complete_late
 
-        complete = complete_late("complete_session")
+        complete, place = complete_late("complete_session"), "Project directory (default: current directory)."
+        when = "Only messages since this time (2026-01-27, 2026-01-27T10:00, 7d, 12h)."
+        roles, amount = click.Choice(["user", "assistant", "system", "tool"]), click.IntRange(min=1, max=1000)
         known: dict[str, Callable[[Command], Command]] = {
             "session": click.argument("session", metavar="[ID]", required=False, shell_complete=complete),
-            "workspace": click.option(
-                "--workspace", metavar="DIR", help="Project directory (default: current directory)."
-            ),
+            "workspace": click.option("--workspace", metavar="DIR", help=place),
+            "process": click.option("--workspace", "process", metavar="DIR", callback=_open_process, help=place),
             "yes": click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
             "json": click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+            "tasks": click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks."),
+            "since": click.option("--since", metavar="TIME", help=when),
+            "role": click.option("--role", type=roles, help="Only messages of this role."),
+            "limit": click.option("--limit", type=amount, default=20, show_default=True, help="Maximum to show."),
         }
         for name in reversed(names):
             command = known[name](command)
@@ -43,7 +49,10 @@ def shared_options(*names: str) -> Callable[[Command], Command]:
     return decorate
 
 
-workspace_option, yes_option, json_option = map(shared_options, ("workspace", "yes", "json"))
+def _open_process(_context: object, _parameter: object, named: str | None) -> object:
+    from ollm.app import ProcessScope
+
+    return ProcessScope(workspace=resolve_workspace(named))
 
 
 def resolve_workspace(named: str | None) -> Path:

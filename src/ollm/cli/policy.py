@@ -20,7 +20,6 @@ from ollm.cli.options import (
     parse_pairs,
     print_json,
     print_result,
-    resolve_workspace,
     shared_options,
     style_text,
     warn,
@@ -38,13 +37,12 @@ def policy() -> None:
 
 
 @policy.command()
-@shared_options("workspace", "json")
-def show(workspace: str | None, as_json: bool) -> None:
+@shared_options("process", "json")
+def show(process: ProcessScope, as_json: bool) -> None:
     """List the rules and the grants.
 
     Rules are listed in order of precedence; revoke a grant by its number.
     """
-    process = _make_process(workspace)
     document = serialize_policy(_make_engine(process, None), trusted=process.trusted)
     print_result(document, format_policy(document), as_json=as_json)
 
@@ -76,14 +74,14 @@ def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> No
 @click.option("--args", "arguments", metavar="JSON", help="All parameters as one JSON object.")
 @click.option("--rules", metavar="FILE", help="Use only the rules in this file.")
 @click.option("--batch", is_flag=True, help="Read one {id, params} per line from stdin; print one verdict per line.")
-@shared_options("workspace", "json")
+@shared_options("process", "json")
 def check(
     tool: str,
     parameters: tuple[str, ...],
     arguments: str | None,
     rules: str | None,
     batch: bool,
-    workspace: str | None,
+    process: ProcessScope,
     as_json: bool,
 ) -> None:
     """Show whether a call of TOOL would be allowed, and why.
@@ -91,7 +89,7 @@ def check(
     The result is allow, ask or deny; nothing runs.
     """
     params = parse_parameters(parameters, arguments)
-    engine = _make_engine(_make_process(workspace), rules)
+    engine = _make_engine(process, rules)
     if batch:
         check_batch(engine, tool, params)
         return
@@ -109,19 +107,14 @@ def check(
 
 @policy.command()
 @click.argument("file")
-@shared_options("workspace", "json")
-def backtest(file: str, workspace: str | None, as_json: bool) -> None:
+@shared_options("process", "json")
+def backtest(file: str, process: ProcessScope, as_json: bool) -> None:
     """Test the rules in FILE on all recorded calls.
 
     Counts how many would be allowed, asked about and denied.
     """
-    process = _make_process(workspace)
     result = run_backtest(process, _make_engine(process, None), _make_engine(process, file, builtin=True), warn)
     print_result(result, format_backtest(result), as_json=as_json)
-
-
-def _make_process(workspace: str | None) -> ProcessScope:
-    return ProcessScope(workspace=resolve_workspace(workspace))
 
 
 def _make_engine(process: ProcessScope, rules: str | None, *, builtin: bool = False) -> PolicyEngine:

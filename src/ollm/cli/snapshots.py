@@ -10,12 +10,10 @@ from ollm.app import ClosedSession, ProcessScope
 from ollm.cli.options import (
     confirm_or_fail,
     format_table,
-    json_option,
     print_json,
     print_result,
     resolve_workspace,
     shared_options,
-    yes_option,
 )
 from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.clock import format_age
@@ -49,7 +47,7 @@ def list_snapshots(session: str | None, workspace: str | None, as_json: bool) ->
 
 @snapshots.command()
 @click.argument("snapshot", metavar="SNAP")
-@json_option
+@shared_options("json")
 def show(snapshot: str, as_json: bool) -> None:
     """Show a snapshot."""
     scope = _open_scope(None)
@@ -91,7 +89,7 @@ def restore(snapshot: str) -> None:
 
 @snapshots.command()
 @click.argument("snapshot", metavar="SNAP")
-@yes_option
+@shared_options("yes")
 def delete(snapshot: str, yes: bool) -> None:
     """Delete a snapshot permanently; the session is kept."""
     scope = _open_scope(None)

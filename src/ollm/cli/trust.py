@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ollm.app.process import ProcessScope
-from ollm.cli.options import format_table, json_option, print_result, resolve_workspace
+from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options
 from ollm.domain.clock import format_age
 from ollm.domain.text import format_names
 from ollm.policy.trust import TrustBook, TrustState
@@ -18,7 +18,7 @@ from ollm.system.terminal_text import make_printable
 @click.argument("directory", required=False)
 @click.option("--list", "listing", is_flag=True, help="List trusted workspaces.")
 @click.option("--revoke", is_flag=True, help="Stop trusting the workspace.")
-@json_option
+@shared_options("json")
 def trust(directory: str | None, listing: bool, revoke: bool, as_json: bool) -> None:
     """Trust DIRECTORY (default: the current one) and its agent files. ollm asks again when they change."""
     if listing and (revoke or directory):

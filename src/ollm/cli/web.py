@@ -12,7 +12,7 @@ import click
 
 from ollm.app import ProcessScope
 from ollm.cli.daemon import connect_daemon
-from ollm.cli.options import format_table, json_option, print_result, shared_options, warn
+from ollm.cli.options import format_table, print_result, shared_options, warn
 from ollm.config.environment import copy_environment
 from ollm.daemon.bodies import DeviceLine, DeviceRights, LinkReply, PairReply
 from ollm.domain.clock import format_age
@@ -62,7 +62,7 @@ def show_code(rights: dict[str, Any]) -> None:
 
 
 @web.group(invoke_without_command=True)
-@json_option
+@shared_options("json")
 @click.pass_context
 def devices(context: click.Context, as_json: bool) -> None:
     """List the paired devices."""

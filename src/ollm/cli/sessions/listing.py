@@ -23,8 +23,7 @@ LIST_SECONDS = 2.0  # After this time, unread sessions are listed by their files
 @click.command("list")
 @click.option("--trash", is_flag=True, help="List sessions in the trash.")
 @click.option("--limit", type=click.IntRange(min=1), help="Maximum number to show.")
-@click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
-@shared_options("workspace", "json")
+@shared_options("tasks", "workspace", "json")
 def list_sessions(trash: bool, limit: int | None, tasks: bool, workspace: str | None, as_json: bool) -> None:
     """List all sessions: those that wait for an answer, then last active first; --workspace narrows it to one."""
     process = ProcessScope()
@@ -76,14 +75,8 @@ def resolve_place(workspace: str | None) -> str | None:
 
 @click.command()
 @click.argument("text", nargs=-1, required=True)
-@click.option("--since", metavar="TIME", help="Only messages since this time (2026-01-27, 2026-01-27T10:00, 7d, 12h).")
 @click.option("--model", help="Only sessions with this model.")
-@click.option("--role", type=click.Choice(["user", "assistant", "system", "tool"]), help="Only messages of this role.")
-@click.option(
-    "--limit", type=click.IntRange(min=1, max=1000), default=20, show_default=True, help="Maximum number to show."
-)
-@click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
-@shared_options("workspace", "json")
+@shared_options("since", "role", "limit", "tasks", "workspace", "json")
 def search(
     text: tuple[str, ...],
     since: str | None,

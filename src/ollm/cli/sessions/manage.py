@@ -11,16 +11,7 @@ import click
 from ollm.app import ProcessScope
 from ollm.app.closed_session import ClosedSession
 from ollm.cli.completion import complete_session
-from ollm.cli.options import (
-    confirm_or_fail,
-    json_option,
-    make_progress,
-    print_result,
-    resolve_workspace,
-    shared_options,
-    warn,
-    yes_option,
-)
+from ollm.cli.options import confirm_or_fail, make_progress, print_result, resolve_workspace, shared_options, warn
 from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
@@ -39,7 +30,7 @@ DELETE_WARNING = "This also deletes its snapshots and cannot be undone."
 
 @click.command()
 @click.argument("session", metavar="ID", shell_complete=complete_session)
-@yes_option
+@shared_options("yes")
 def delete(session: str, yes: bool) -> None:
     """Delete a session permanently."""
     process = ProcessScope()
@@ -58,7 +49,7 @@ def delete(session: str, yes: bool) -> None:
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Delete all sessions.")
-@yes_option
+@shared_options("yes")
 def clear(everything: bool, yes: bool) -> None:
     """Delete all sessions permanently, including the trash; open sessions are kept."""
     if not everything:
@@ -70,7 +61,7 @@ def clear(everything: bool, yes: bool) -> None:
 
 @click.command()
 @click.option("--keep", type=int, required=True, metavar="N", help="How many of the newest to keep.")
-@yes_option
+@shared_options("yes")
 def cleanup(keep: int, yes: bool) -> None:
     """Delete all but the newest sessions permanently, including the trash; open sessions are kept."""
     if keep < 0:
@@ -240,7 +231,7 @@ def print_outcome(done: RewindOutcome, *, as_json: bool) -> int:
 
 @click.command()
 @click.option("--repair", is_flag=True, help="Repair what can be repaired; keep the damaged file as a copy.")
-@json_option
+@shared_options("json")
 def check(repair: bool, as_json: bool) -> int:
     """Find damaged sessions; exit code 1 if any stays damaged."""
     library = ProcessScope().library

@@ -10,7 +10,7 @@ from typing import BinaryIO, TypeVar
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.options import make_progress, resolve_workspace, shared_options, warn, workspace_option
+from ollm.cli.options import make_progress, resolve_workspace, shared_options, warn
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageError
 from ollm.services.session_export import FORMATS, RedactedSession, note_export, render_export, render_markdown
 from ollm.store.session_files.loading import SessionStream
@@ -54,7 +54,7 @@ def _page_session(stream: SessionStream, unfold: bool) -> None:
 )
 @click.option("--redact", is_flag=True, help="Redact secrets.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-@workspace_option
+@shared_options("workspace")
 def export(
     session: str | None, output: str, form: str | None, redact: bool, force: bool, workspace: str | None
 ) -> None:
