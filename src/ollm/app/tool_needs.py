@@ -52,9 +52,11 @@ class ToolNeeds:
     def discovery(self) -> FileDiscoveryService:
         return self.scope.discovery
 
-    @property
+    @cached_property
     def code_map(self) -> CodeMapService:
-        return self.scope.code_map
+        from ollm.services.code_map.service import CodeMapService
+
+        return CodeMapService(self.process.settings.code_map, self.process.home.cache / "code")
 
     def count_tokens(self, text: str) -> int:
         """Count tokens as the model of this conversation would."""

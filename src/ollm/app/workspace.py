@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.rules import RuleSet
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
-    from ollm.services.code_map.service import CodeMapService
     from ollm.services.diagnostics.servers import ServerFinder
     from ollm.services.file_checkpoints.service import FileCheckpoints
     from ollm.services.file_discovery.service import FileDiscoveryService
@@ -188,12 +187,6 @@ class WorkspaceScope:
         )
         settings, clock = self.process.settings.checkpoints, self.process.clock
         return FileCheckpoints(place, settings, self.discovery.scan_tree, clock)
-
-    @cached_property
-    def code_map(self) -> CodeMapService:
-        from ollm.services.code_map.service import CodeMapService
-
-        return CodeMapService(self.process.settings.code_map, self.process.home.cache / "code")
 
     def create_server_finder(self) -> ServerFinder:
         from ollm.services.diagnostics.servers import ServerFinder
