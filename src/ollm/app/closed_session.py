@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from ollm.app.conversation import ConversationScope
 from ollm.app.interrupted_restore import recover_restore
 from ollm.app.process import ProcessScope
 from ollm.app.storage import Storage
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from ollm.domain.events import Event
     from ollm.domain.session import ContextSnapshot, Session
     from ollm.runtime.model.model import Model
-    from ollm.services.chat_recording.service import ChatRecordingService
     from ollm.services.file_checkpoints.restore import RestoreKind
 
 
@@ -52,9 +52,6 @@ class ClosedSession:
         storage.stream.add_listener(self.events.append)
         self.snapshots, self.snapshot_files = storage.snapshots, storage.snapshot_files
 
-    def create_recording_service(self) -> ChatRecordingService:
-        return self.process.create_recording_service(self.events.append)
-
     async def take_snapshot(self, session_id: str) -> ContextSnapshot | None:
         """Take a snapshot of the archived context. Returns None if refused; `events` has the reason."""
         session = self.process.session_files.read(session_id).session
@@ -63,7 +60,7 @@ class ClosedSession:
     async def restore_snapshot(self, snapshot_id: str) -> str:
         """Make a session resume from a snapshot next time, and return its id. Raises BusyError if it is open."""
         session_id = self.snapshot_files.find_session(snapshot_id)
-        recording = self.create_recording_service()
+        recording = self.process.create_recording_service(self.events.append)
         session = (await recording.open_session(session_id)).session
         try:
             now = self.build_prompt(session)
@@ -93,7 +90,8 @@ class ClosedSession:
         """Let `act` rewind a closed session or take that back. Completes an interrupted restore first, except for a
         preview (`dry_run`), which writes nothing. Raises BusyError if the session is open somewhere."""
         notes: list[str] = []
-        scope, recording = WorkspaceScope(self.process, self.workspace), self.create_recording_service()
+        scope = WorkspaceScope(self.process, self.workspace)
+        recording = self.process.create_recording_service(self.events.append)
 
         async def record(step: Step) -> None:
             if step["step"] == "rewind":
@@ -154,8 +152,6 @@ class ClosedSession:
         kept = read_saved_context(self._read_saved_context(session.session_id) if session else None)
         facts = chosen.facts if chosen else None
         counter = TokenCounter(kept.counted_factor if kept else facts.token_factor if facts else 1.0)
-        from ollm.app.conversation import ConversationScope
-
         options = ConversationOptions(workspace=self.workspace)
         scope = ConversationScope(WorkspaceScope(self.process, self.workspace), options, AsyncExitStack())
         scope.add_entries(model.window)

@@ -64,13 +64,9 @@ class TaskRunner:
         self._cost = 0.0
         return used
 
-    @property
-    def agent_directories(self) -> tuple[Path, ...]:
-        return self._toolbox.scope.agent_directories
-
     def list_agents(self) -> list[Agent]:
         """List the user-defined agents."""
-        return list_agents(self.agent_directories, [spec.name for spec in self._toolbox.registry.list()])
+        return list_agents(self._toolbox.scope.agent_directories, self._list_tool_names())
 
     async def run(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport:
         """Run a task. Raises ToolFailure for an unknown agent, or if there is nothing to report."""
@@ -120,9 +116,13 @@ class TaskRunner:
         return wanted or min(await (await self._get_model()).count_places(), MAX_PARALLEL_TASKS)
 
     def _load_agent(self, name: str) -> Agent:
-        agent = load_agent(self.agent_directories, name.removeprefix("@").removeprefix("agent-").lower())
-        check_agent_tools(agent, [spec.name for spec in self._toolbox.registry.list()])
+        name = name.removeprefix("@").removeprefix("agent-").lower()
+        agent = load_agent(self._toolbox.scope.agent_directories, name)
+        check_agent_tools(agent, self._list_tool_names())
         return agent
+
+    def _list_tool_names(self) -> list[str]:
+        return [spec.name for spec in self._toolbox.registry.list()]
 
     def _may_write(self, agent: Agent | None) -> bool:
         if agent is None or agent.mode not in WRITING_MODES:
