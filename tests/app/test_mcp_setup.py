@@ -11,10 +11,7 @@ import msgspec
 import pytest
 
 from ollm.app import open_conversation
-from ollm.app.mcp_setup import (
-    collect_entries,
-    read_configured_servers,
-)
+from ollm.app.mcp_setup import read_configured_servers
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import TurnFinished
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
@@ -48,7 +45,7 @@ def test_the_users_own_entry_wins_over_the_projects(place: AppPlace) -> None:
     place.configure(mcpServers={"one": {"command": "mine"}})
     write_project_file(place, one={"command": "theirs"}, two={"command": "theirs"})
     place.trust()
-    entries, notes = collect_entries(place.process())
+    entries, notes = place.process().mcp_entries
 
     assert {name: entry["command"] for name, entry in entries.items()} == {"one": "mine", "two": "theirs"}
     assert notes == []

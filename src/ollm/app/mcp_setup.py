@@ -12,7 +12,7 @@ from ollm.app.process import ProcessScope
 from ollm.domain.text import expand_variables
 from ollm.extensions.mcp.catalogue import CatalogueFile
 from ollm.extensions.mcp.servers import McpServers
-from ollm.extensions.mcp.settings import McpServer, read_project_servers, read_servers
+from ollm.extensions.mcp.settings import McpServer, read_servers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ def read_configured_servers(
     """Read the servers with their variables expanded, and the problems of invalid entries.
 
     Servers in the user's own file may use any variable; other servers only those passed to tools."""
-    settled, notes = collect_entries(process)
+    settled, notes = process.mcp_entries
     configured = {**(brought or {}), **settled}
     found, problems = read_servers(configured)
     own = process.own_settings.mcp_servers
@@ -52,15 +52,6 @@ def read_configured_servers(
     return tuple(fill_variables(server) for server in found), (*notes, *problems)
 
 
-def collect_entries(process: ProcessScope) -> tuple[dict[str, Any], list[str]]:
-    """Merge the `.mcp.json` of a trusted workspace, the extensions and the settings, which take precedence."""
-    merged = {**(process.extensions.mcp_servers if process.extensions else {}), **process.settings.mcp_servers}
-    if process.workspace is None or not (process.workspace / ".mcp.json").exists() or not process.trusted:
-        return merged, []
-    project, notes = read_project_servers(process.workspace)
-    return {**project, **merged}, notes
-
-
 def open_catalogue_file(process: ProcessScope) -> CatalogueFile:
     return CatalogueFile(process.home.cache / "mcp.json", process.clock)
 
@@ -80,7 +71,6 @@ def create_mcp_servers(
     servers. `ask`: passes a server's questions to the person, or None in non-interactive mode. `gate`: servers from
     the front end, which need approval."""
     servers, problems = read_configured_servers(process, gate.entries if gate else None)
-    own = collect_entries(process)[0] if gate else {}
 
     def connect(server: McpServer) -> McpConnection:
         from ollm.extensions.mcp.client_features import ClientFeatures
@@ -91,7 +81,7 @@ def create_mcp_servers(
         opener = make_opener(server, get_host(), workspace, process.tool_environment, get_sandbox(), logins)
         features = ClientFeatures(server.name, workspace, tell, ask)
         line = McpConnection(server, opener, workspace, process.tool_environment.get("PATH", os.defpath), features)
-        if gate is not None and server.name not in own:
+        if gate is not None and server.name not in process.mcp_entries[0]:
             line.approve = gate.approve
         return line
 

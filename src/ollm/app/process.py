@@ -165,12 +165,8 @@ class SettingsScope:
 
     @cached_property
     def own_settings(self) -> Settings:
-        """Settings from the user's own file, without the workspace's."""
-        if not self.trusted:
-            return self.settings
-        from ollm.config.load import load_settings
-
-        return load_settings(self.home, self.environment).settings
+        """Settings without the workspace's."""
+        return self._read_settings(trusted=False).settings if self.trusted else self.settings
 
     def resolve_user_path(self, named: str) -> Path:
         """Resolve a path from the settings. `~` and relative paths refer to the user's home."""
@@ -302,6 +298,18 @@ class ProcessScope(SettingsScope):
 
         context = ExtensionContext(self.workspace or Path.cwd(), self.tool_environment, self.settings)
         return load_extensions(enabled, self.home.extensions, context)
+
+    @cached_property
+    def mcp_entries(self) -> tuple[dict[str, Any], list[str]]:
+        """MCP servers by name, and notes about `.mcp.json`. The settings take precedence over the extensions, and those
+        over the `.mcp.json` of a trusted workspace."""
+        merged = {**(self.extensions.mcp_servers if self.extensions else {}), **self.settings.mcp_servers}
+        if self.workspace is None or not (self.workspace / ".mcp.json").exists() or not self.trusted:
+            return merged, []
+        from ollm.extensions.mcp.settings import read_project_servers
+
+        project, notes = read_project_servers(self.workspace)
+        return {**project, **merged}, notes
 
     @cached_property
     def model_store(self) -> ModelStore:

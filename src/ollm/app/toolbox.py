@@ -121,14 +121,10 @@ class Toolbox(ToolNeeds):
     def mcp(self) -> McpServers | None:
         """Configured MCP servers, none of them started yet, or None without any."""
         brought = self.options.mcp_servers
-        configured = self.process.settings.mcp_servers or (self.extensions and self.extensions.mcp_servers)
-        if not brought and not configured and not (self.scope.path / ".mcp.json").exists():
+        if not brought and not any(self.process.mcp_entries):
             return None
-        from ollm.app.mcp_setup import collect_entries, create_mcp_servers
+        from ollm.app.mcp_setup import create_mcp_servers
         from ollm.extensions.mcp.gate import ServerGate
-
-        if not brought and not any(collect_entries(self.process)):
-            return None
 
         servers, problems = create_mcp_servers(
             self.process,

@@ -135,11 +135,10 @@ def render_help_alone(start: ChatArguments, question: Question) -> CommandReply 
     name, _, arguments = question.text.partition(" ")
     if name != "/help" or question.piped.strip():
         return None
-    from ollm.app.mcp_setup import collect_entries
     from ollm.runtime.commands.help_text import render_help
 
     process = ProcessScope(workspace=start.workspace)
-    if any(collect_entries(process)):
+    if any(process.mcp_entries):
         return None
     return render_help(process.find_directories("commands", start.workspace), arguments)
 
