@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
     from ollm.policy.rules import RuleSet
-    from ollm.runtime.calls.dispatch import CallServices, Dispatch
+    from ollm.runtime.calls.dispatch import Dispatch
     from ollm.runtime.calls.permission import AnswerLog, Asker, BeforeQuestion
     from ollm.runtime.checks import Checks
     from ollm.runtime.model.role_models import RoleModels
@@ -196,31 +196,28 @@ class Toolbox(ToolNeeds):
         context = ToolContext(boundary=self.scope.boundary, settings=self.process.settings.tools)
         return ProjectFiles(context, self.policy, self.edits, self.discovery)
 
-    def create_dispatch(self, state: ConversationState) -> Dispatch:
-        from ollm.runtime.calls.dispatch import Dispatch
+    def create_dispatch(self, state: ConversationState | None = None) -> Dispatch:
+        """Create what runs calls; `state` has the current model. Without one nothing is recorded."""
+        from ollm.runtime.calls.dispatch import CallServices, Dispatch, discard_record
 
-        return Dispatch(self.create_call_services(state))
-
-    def create_call_services(self, state: ConversationState | None = None) -> CallServices:
-        """Build the services that calls run with; `state` has the current model, if there is one."""
-        from ollm.runtime.calls.dispatch import CallServices
-
-        context = msgspec.structs.replace(self.program_context, take_late_errors=self.take_late_errors)
-        if state is not None:
-            context = msgspec.structs.replace(context, sees=state.sees)
-        return CallServices(
+        services = CallServices(
             registry=self.registry,
             policy=self.policy,
-            context=context,
+            context=msgspec.structs.replace(
+                self.program_context,
+                take_late_errors=self.take_late_errors,
+                **({"sees": state.sees} if state else {}),
+            ),
             emit=self.storage.stream.emit,
             asker=self.create_asker(self.checkpoint_observer.before_question),
             answers=self.answers,
             hooks=self.hooks,
-            record=self.storage.session.record_tool_call,
+            record=self.storage.session.record_tool_call if state else discard_record,
             remember=self.policy.grants.add,
             clock=self.process.clock,
             changes=self.checkpoint_observer,
         )
+        return Dispatch(services)
 
     @cached_property
     def file_context(self) -> ToolContext:
@@ -284,20 +281,16 @@ def offer_agents(registry: ToolRegistry, directories: Sequence[Path]) -> None:
 
 async def run_tool_call(options: ConversationOptions, call: ToolCall, emit: Callable[[Event], None]) -> ToolCallRecord:
     """Run one call under a conversation's policy and limits, without recording it."""
-    from ollm.runtime.calls.dispatch import Dispatch, discard_record
-
     process = ProcessScope(workspace=options.workspace, flags=options.flags)
     async with AsyncExitStack() as stack:
         scope = WorkspaceScope(process, options.workspace)
         stack.callback(scope.close)
         toolbox = Toolbox(Storage(scope, options), stack)
-        scope.report = lambda text: emit(Notice(level="warning", text=text))
+        toolbox.storage.stream.add_listener(emit)
         await discover_mcp_tool(toolbox, call.name)
         if call.name != "recall":
             toolbox.registry.unregister("recall")  # Nothing is recorded that it could bring back.
-        services = toolbox.create_call_services()
-        services = msgspec.structs.replace(services, record=discard_record, emit=emit)
-        dispatch = Dispatch(services)
+        dispatch = toolbox.create_dispatch()
         stack.push_async_callback(dispatch.close)
         (record,) = await dispatch.run([call], 0)
         return record
