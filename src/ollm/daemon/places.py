@@ -10,6 +10,7 @@ import msgspec
 from ollm.config.environment import Home
 from ollm.domain.errors import StorageError, suggest_storage_fix
 from ollm.domain.struct import Data
+from ollm.store.lease import get_process_start
 from ollm.system.atomic import read_json, replace_file
 
 
@@ -61,8 +62,6 @@ class RunFiles:
 
     def find_running(self) -> DaemonProcess | None:
         """Find the running daemon; None if the file was left by a dead one."""
-        from ollm.store.lease import get_process_start
-
         found = read_json(self.pid_file, DaemonProcess, None)
         return found if found and get_process_start(found.pid) == found.started else None
 

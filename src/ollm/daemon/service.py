@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from msgspec import UNSET
@@ -26,10 +26,9 @@ from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.session import ChatSession, Session, SessionStatus
 from ollm.runtime.base import ConversationOptions
+from ollm.services.file_discovery.fuzzy import NameFinder
 from ollm.store.lease import DAEMON
-
-if TYPE_CHECKING:
-    from ollm.services.file_discovery.fuzzy import NameFinder
+from ollm.store.session_index.search import NO_FILTERS, search_sessions
 
 T = TypeVar("T")
 FRESH_SECONDS = 3.0  # A list of files is reused for this long.
@@ -53,8 +52,6 @@ class FileNames:
     def find(self, scope: WorkspaceScope, typed: str) -> list[str]:
         known = self._listing
         if known is None or known[0] != scope.path or time.monotonic() > known[1]:
-            from ollm.services.file_discovery.fuzzy import NameFinder
-
             paths = scope.discovery.read_paths(DiscoveryOptions(root=str(scope.path))).paths
             known = self._listing = scope.path, time.monotonic() + FRESH_SECONDS, NameFinder(paths)
         return known[2].find_best(typed)
@@ -220,8 +217,6 @@ class DaemonService:
 
     async def search(self, text: str, limit: int) -> list[dict[str, Any]]:
         """Search the sessions here, then those that are only in the team archive (with `archive` set)."""
-        from ollm.store.session_index.search import NO_FILTERS, search_sessions
-
         hits = await self.run_apart(
             lambda process: search_sessions(process.session_index, text, NO_FILTERS, limit).hits, indexed=True
         )

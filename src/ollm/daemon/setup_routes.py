@@ -14,6 +14,8 @@ from litestar import get, post
 from litestar.params import Parameter
 
 from ollm.app import ClosedSession, ProcessScope, WorkspaceScope
+from ollm.app.models import collect_models
+from ollm.app.policy_views import check_call, create_policy_from_file, run_backtest, serialize_policy
 from ollm.app.toolbox import create_tool_registry, serialize_tools
 from ollm.config.change import format_flow_value, set_setting, unset_setting
 from ollm.config.environment import Home
@@ -42,6 +44,7 @@ from ollm.domain.context import format_number_ranges
 from ollm.domain.errors import BusyError, UsageError
 from ollm.domain.messages import Message
 from ollm.domain.struct import Data
+from ollm.runtime.commands import describe_commands
 from ollm.runtime.prompt.breakdown import ContextPart, list_context_parts
 from ollm.runtime.prompt.prefix import LedgerEntry
 from ollm.store.session_files.store import MessagePage
@@ -171,8 +174,6 @@ async def find_files(
 @get("/commands")
 async def list_commands(service: DaemonService, workspace: Folder = "") -> list[CommandLine]:
     """The slash commands of a session in this workspace, except those of MCP servers."""
-    from ollm.runtime.commands import describe_commands
-
     found = await look(
         service, workspace, lambda scope: describe_commands(scope.process.find_directories("commands", scope.path))
     )
@@ -182,8 +183,6 @@ async def list_commands(service: DaemonService, workspace: Folder = "") -> list[
 @get("/policy")
 async def show_policy(service: DaemonService, workspace: Folder = "") -> PolicyReply:
     """The rules in the order they are asked, and the grants."""
-    from ollm.app.policy_views import serialize_policy
-
     found = await look(
         service, workspace, lambda scope: serialize_policy(scope.create_policy(), trusted=scope.process.trusted)
     )
@@ -207,8 +206,6 @@ async def revoke_grant(service: DaemonService, data: RevokeBody) -> Accepted:
 @post("/policy/check", status_code=200)
 async def check_policy(service: DaemonService, data: PolicyCheckBody) -> VerdictReply:
     """Decide about a call, with the reasons. Nothing runs."""
-    from ollm.app.policy_views import check_call
-
     found = await look(
         service, data.workspace_path, lambda scope: check_call(scope.create_policy(), data.tool, data.params)
     )
@@ -219,7 +216,6 @@ async def check_policy(service: DaemonService, data: PolicyCheckBody) -> Verdict
 async def backtest_policy(service: DaemonService, data: BacktestBody) -> BacktestReply:
     """Count what these rules (YAML, as in a config file) would decide about every recorded call; `problems` says what
     is wrong with them."""
-    from ollm.app.policy_views import create_policy_from_file, run_backtest
 
     def test_rules(scope: WorkspaceScope) -> BacktestReply:
         with tempfile.TemporaryDirectory(prefix="ollm-rules-") as folder:
@@ -240,8 +236,6 @@ async def backtest_policy(service: DaemonService, data: BacktestBody) -> Backtes
 @get("/models")
 async def list_models(service: DaemonService) -> ModelsReply:
     """The models that are installed, those of running servers, those to download, and what was learnt about each."""
-    from ollm.app.models import collect_models
-
     process = service.make_process()
     problems: list[str] = []
     found = await collect_models(process, problems.append)
