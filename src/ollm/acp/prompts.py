@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -196,23 +196,6 @@ def name_resource(uri: str, boundary: Boundary) -> str:
     lines = f"#{parts.fragment}" if parts.fragment and not path.exists() else ""
     inside = path.is_relative_to(boundary.workspace)
     return str(path.relative_to(boundary.workspace) if inside else path) + lines
-
-
-PAGE_MESSAGES = 200
-MAX_REPLAYED_MESSAGES = 2_000
-LoadPage = Callable[[int | None, int], Awaitable[list[dict[str, Any]]]]
-
-
-async def load_messages(load: LoadPage) -> tuple[list[dict[str, Any]], bool]:
-    """Return the newest messages, oldest first, and whether older ones exist."""
-    found: list[dict[str, Any]] = []
-    before: int | None = None
-    while len(found) < MAX_REPLAYED_MESSAGES:
-        page = await load(before, PAGE_MESSAGES)
-        if not page:
-            return found, False
-        found, before = [*page, *found], int(page[0]["id"])
-    return found, bool(await load(before, 1))
 
 
 def replay_message(message: dict[str, Any], views: ToolCallViews) -> Iterator[JsonObject]:

@@ -15,7 +15,7 @@ import msgspec
 from ollm.acp.client import EditorBuffers
 from ollm.acp.permissions import OPTIONS as TRUST_OPTIONS
 from ollm.acp.permissions import WorkspaceTrust, build_options, build_question, read_answer, restore_choices
-from ollm.acp.prompts import PromptContent, load_messages, read_prompt, replay_message, use_buffers
+from ollm.acp.prompts import PromptContent, read_prompt, replay_message, use_buffers
 from ollm.acp.updates import ToolCallViews, UpdateRenderer, render_chunk, render_plan, render_title, render_usage
 from ollm.domain.errors import BusyError, OllmError, TurnFailedError, UsageError
 from ollm.domain.events import ConfirmationRequested, ConfirmationResolved, Event, TurnFinished
@@ -81,6 +81,7 @@ log = logging.getLogger("ollm.acp")
 T = TypeVar("T")
 OpenAgain = Callable[[str], Awaitable[tuple[LocalConversation, AsyncExitStack]]]
 MODEL_LIST_SECONDS = 5.0
+MAX_REPLAYED_MESSAGES = 2_000
 FAILED_REASONS = ("no-server", "model-error", "timeout")
 
 
@@ -149,11 +150,11 @@ class EditorSession:
 
     async def replay(self) -> None:
         """Send the conversation so far, in order."""
-        messages, more = await load_messages(self.conversation.history)
-        if more:
+        messages = await self.conversation.history(limit=MAX_REPLAYED_MESSAGES + 1)
+        if len(messages) > MAX_REPLAYED_MESSAGES:
             hint = f"Earlier messages: `ollm sessions view {self.session_id}`.\n"
             await self._send(render_chunk("agent_thought_chunk", hint))
-        for message in messages:
+        for message in messages[-MAX_REPLAYED_MESSAGES:]:
             for update in replay_message(message, self._views):
                 await self._send(update)
         status = await self.conversation.status()
