@@ -79,7 +79,7 @@ def render_help(directories: tuple[Path, ...]) -> str:
 
 log = logging.getLogger("ollm.acp")
 T = TypeVar("T")
-OpenAgain = Callable[[str], Awaitable[tuple[LocalConversation, AsyncExitStack]]]
+OpenConversation = Callable[[str | None], Awaitable[tuple[LocalConversation, AsyncExitStack]]]
 MODEL_LIST_SECONDS = 5.0
 MAX_REPLAYED_MESSAGES = 2_000
 FAILED_REASONS = ("no-server", "model-error", "timeout")
@@ -90,22 +90,22 @@ class EditorSession:
 
     def __init__(
         self,
-        conversation: LocalConversation,
+        open_conversation: OpenConversation,
         editor: EditorClient,
         boundary: Boundary,
-        stack: AsyncExitStack,
+        buffers: EditorBuffers,
+        trust: WorkspaceTrust,
+        remarks: tuple[str, ...],
     ) -> None:
-        self.conversation = conversation
-        self.session_id = conversation.session_id or ""
-        # Opens the conversation again with the settings of files that are trusted now.
-        self.reopen: OpenAgain | None = None
-        self.trust: WorkspaceTrust | None = None
-        self.buffers: EditorBuffers | None = None  # Set if the editor offers its file system.
-        self.remarks: tuple[str, ...] = ()  # Reported once, when the editor knows the session.
+        self.conversation: LocalConversation
+        self.session_id = ""
+        self._open_conversation = open_conversation
         self._editor = editor
         self._boundary = boundary
-        self._stack = stack
-        self._begin_views()
+        self._buffers = buffers
+        self._trust = trust
+        self._remarks = remarks  # Reported once, when the editor knows the session.
+        self._stack = AsyncExitStack()
         self._first: Status | None = None  # The status before anything was chosen.
         self._models: tuple[str, ...] = ()
         self._last_status: Status | None = None
@@ -115,7 +115,10 @@ class EditorSession:
         self._asking: asyncio.Future[Any] | None = None  # A question to the editor before a turn.
         self._questions: dict[str, asyncio.Task[None]] = {}
 
-    def _begin_views(self) -> None:
+    async def open(self, session_id: str | None) -> None:
+        """Open the conversation, with the settings of the files that are trusted now."""
+        self.conversation, self._stack = await self._open_conversation(session_id)
+        self.session_id = self.conversation.session_id or ""
         self._views = ToolCallViews(self.conversation.parts.registry.get(), self._boundary.workspace)
         self._renderer = UpdateRenderer(self._views, terminals=self._editor.abilities.shows_terminals)
 
@@ -142,7 +145,7 @@ class EditorSession:
         """Send the session's state to the editor, without the notices in `known`."""
         commands = build_commands(self.conversation.parts.find_directories("commands"))
         await self._send({"sessionUpdate": "available_commands_update", "availableCommands": commands})
-        remarks, self.remarks = self.remarks, ()
+        remarks, self._remarks = self._remarks, ()
         notices = [text for text in (await self.conversation.status()).notices if text not in known]
         for text in (*remarks, *notices):
             await self._send(render_chunk("agent_thought_chunk", f"{text}\n"))
@@ -249,22 +252,21 @@ class EditorSession:
     async def _ask_trust(self) -> bool:
         """Ask whether to trust the workspace's files, which stay unused without an answer. Returns False if the
         prompt was cancelled meanwhile."""
-        question = self.trust.take_question() if self.trust else None
-        if self.trust is None or question is None:
+        question = self._trust.take_question()
+        if question is None:
             return True
         chosen = await self._wait_for(self._editor.ask_permission(self.session_id, question, TRUST_OPTIONS))
         if chosen is not None:
-            await self._send(render_chunk("agent_thought_chunk", f"{self.trust.keep_answer(chosen)}\n"))
-        if chosen == "trust" and self.reopen:
-            await self._open_again(self.reopen)
+            await self._send(render_chunk("agent_thought_chunk", f"{self._trust.keep_answer(chosen)}\n"))
+        if chosen == "trust":
+            await self._open_again()
         return not self._cancelled
 
-    async def _open_again(self, reopen: OpenAgain) -> None:
-        """Reopen the session with the workspace's files enabled, and keep the person's choices."""
+    async def _open_again(self) -> None:
+        """Open the session with the workspace's files enabled, and keep the person's choices."""
         last = await self.conversation.status()
         await self._stack.aclose()
-        self.conversation, self._stack = await reopen(self.session_id)
-        self._begin_views()
+        await self.open(self.session_id)
         await restore_choices(self.conversation, self._first or last, last)
         await self.announce(last.notices)
 
@@ -280,8 +282,8 @@ class EditorSession:
     async def _run_turn(self, content: PromptContent) -> JsonObject:
         if not await self._ask_trust():
             return {"stopReason": "cancelled"}
-        if self.buffers and content.saved:
-            content = await self._wait_for(use_buffers(content, self._boundary, self.buffers)) or content
+        if content.saved:
+            content = await self._wait_for(use_buffers(content, self._boundary, self._buffers)) or content
         for problem in content.problems:
             await self._send(render_chunk("agent_thought_chunk", f"{problem}\n"))
         ended = TurnFinished(reason="model-error")

@@ -146,34 +146,26 @@ class EditorSessions:
     async def _open_session(self, workspace: Path, servers: list[Any], session_id: str | None = None) -> EditorSession:
         entries, unusable = read_servers(servers)
         options = ConversationOptions(
-            workspace=workspace,
-            session=session_id,
-            beside=True,
-            interactive=True,
-            flags=self._flags,
-            mcp_servers=entries,
+            workspace=workspace, beside=True, interactive=True, flags=self._flags, mcp_servers=entries
         )
-        buffers = EditorBuffers(self._editor)
-        conversation, stack = await self._open_conversation(options, buffers)
-        try:
-            boundary = WorkspaceScope(self._process, options.workspace).boundary
-            session = EditorSession(conversation, self._editor, boundary, stack)
-            session.buffers = buffers if self._editor.abilities.reads_files else None
-            session.trust = WorkspaceTrust(self._process.trust_book, options.workspace)
-            trust = describe_trust(self._process.trust_book.get_state(options.workspace))
-            session.remarks = (*trust, *unusable)
-        except BaseException:
-            await stack.aclose()
-            raise
+        buffers, book = EditorBuffers(self._editor), self._process.trust_book
 
-        async def open_again(session_id: str) -> tuple[LocalConversation, AsyncExitStack]:
+        async def open_conversation(session_id: str | None) -> tuple[LocalConversation, AsyncExitStack]:
             try:
                 return await self._open_conversation(replace(options, session=session_id), buffers)
             except BaseException:
-                self._open.pop(session_id, None)
+                self._open.pop(session_id or "", None)
                 raise
 
-        session.reopen = open_again
+        session = EditorSession(
+            open_conversation,
+            self._editor,
+            WorkspaceScope(self._process, workspace).boundary,
+            buffers,
+            WorkspaceTrust(book, workspace),
+            remarks=(*describe_trust(book.get_state(workspace)), *unusable),
+        )
+        await session.open(session_id)
         self._open[session.session_id] = session
         return session
 
@@ -181,19 +173,15 @@ class EditorSessions:
         self, options: ConversationOptions, buffers: EditorBuffers
     ) -> tuple[LocalConversation, AsyncExitStack]:
         """Open a conversation and its session. Returns it with the exit stack that closes it."""
-        stack = AsyncExitStack()
-        try:
+        async with AsyncExitStack() as stack:
             editor = buffers if self._editor.abilities.reads_files else None
             conversation = await stack.enter_async_context(open_conversation(options, editor=editor))
             await conversation.create_session()
             await conversation.parts.session.keep()  # An editor opens an empty thread again by its id.
-        except BaseException:
-            await stack.aclose()
-            raise
-        buffers.session_id = conversation.session_id or ""
-        stream = conversation.parts.stream
-        buffers.report = lambda text: stream.emit(Notice(level="warning", text=text))
-        return conversation, stack
+            buffers.session_id = conversation.session_id or ""
+            stream = conversation.parts.stream
+            buffers.report = lambda text: stream.emit(Notice(level="warning", text=text))
+            return conversation, stack.pop_all()
 
     def _run_apart(self, work: Callable[[ProcessScope], T]) -> T:
         """Run `work` with a separate process scope, for use in a thread."""
