@@ -31,7 +31,7 @@ from ollm.archive.shipper import ArchiveShipper
 from ollm.archive.team_archive import PushReport, TeamArchive
 from ollm.domain.errors import DeniedError
 from ollm.domain.messages import Message, TextPart
-from ollm.store.session_index.texts import IndexEntry
+from ollm.store.session_index.entries import IndexEntry
 from tests.daemon.running import daemon
 from tests.servers.archive_machine import AT, ArchiveMachine, MakeMachine, make_call, stop_shippers
 from tests.servers.postgres import PostgresServer, require_postgres

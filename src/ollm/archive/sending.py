@@ -16,7 +16,7 @@ from ollm.domain.clock import parse_stamp
 from ollm.domain.errors import BusyError, DeniedError, OllmError
 from ollm.domain.session import MessageHit
 from ollm.domain.struct import Data
-from ollm.store.session_index.texts import IndexEntry
+from ollm.store.session_index.entries import IndexEntry
 
 if TYPE_CHECKING:
     from psycopg import Connection

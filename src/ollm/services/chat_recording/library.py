@@ -23,7 +23,8 @@ from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.store import SessionFiles
 
 if TYPE_CHECKING:
-    from ollm.store.session_index.index import Progress, SessionIndex
+    from ollm.store.session_index.index import SessionIndex
+    from ollm.store.session_index.stamps import Progress
 
 
 TASK_ORIGIN = "task"

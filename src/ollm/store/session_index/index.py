@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ollm.domain.errors import OllmError, StorageError
 from ollm.store.database import INDEX_MIGRATIONS, Database, get_inode
-from ollm.store.session_index.stamps import Stamp, read_stamp, read_stamps
+from ollm.store.session_index.stamps import Progress, Stamp, read_stamp, read_stamps
+from ollm.system.locks import read_owner
 
 if TYPE_CHECKING:
     import sqlite3
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from ollm.store.session_files.waypoints import KnownState
     from ollm.store.session_index.entries import IndexWork
 
-Progress = Callable[[int, int], None]  # It gets what is done, and all there is.
+    Row = sqlite3.Row | dict[str, Any]
+
 LIST_COLUMNS = (
     "session_id, stamp, start_time, last_activity, model, message_count, partial, token_count, title, workspace, "
     "archived, damaged, origin, parent, parent_message"
 )
-Row = tuple[Any, ...]
 BUSY_SECONDS = 1.5
 ERASE_MILLISECONDS = 10_000  # Others may be writing for so long.
 
@@ -100,23 +101,22 @@ class SessionIndex:
         files' times."""
         found, locked = read_stamps(self.directory)
         until = time.monotonic() + seconds if seconds else math.inf
-        rows: list[Row] = self.run_guarded(lambda: self._load_current_rows(found, progress, until))
-        active = {session_id for session_id in locked if session_id in found and self._is_owned(session_id)}
-        shown = [_make_summary(row, row[0] in active) for row in rows]
+        rows = self.run_guarded(lambda: self._load_current_rows(found, progress, until))
+        locks = {session_id: self.directory / f"{session_id}.lock" for session_id in locked & found.keys()}
+        active = {session_id for session_id, lock in locks.items() if read_owner(lock) is not None}
+        shown = [_make_summary(row, row["session_id"] in active) for row in rows]
         if not tasks:
             shown = [row for row in shown if row["origin"] not in ("task", "compare")]
         return sorted(shown, key=lambda row: row["lastActivity"] or "", reverse=True)
 
     def _load_current_rows(self, found: dict[str, Stamp], progress: Progress | None, until: float) -> list[Row]:
         """Load the rows of all sessions, after reading those that changed."""
-        for _ in range(2):
-            rows: list[Row] = self.connection.execute(f"SELECT {LIST_COLUMNS} FROM sessions").fetchall()  # noqa: S608
-            if _is_current({row[0]: row[1] for row in rows}, found):
-                return rows
-            from ollm.store.session_index.entries import refresh_rows
+        rows: list[Row] = self.connection.execute(f"SELECT {LIST_COLUMNS} FROM sessions").fetchall()  # noqa: S608
+        if _is_current({row["session_id"]: row["stamp"] for row in rows}, found):
+            return rows
+        from ollm.store.session_index.entries import refresh_rows
 
-            refreshed = refresh_rows(self.work, found, progress, text=False, until=until)
-        return [tuple(row[name] for name in LIST_COLUMNS.split(", ")) for row in refreshed.values()]
+        return [*refresh_rows(self.work, found, progress, text=False, until=until).values()]
 
     def refresh_text(self, progress: Progress | None = None) -> None:
         """Bring the words up to date, reading the unread part of changed sessions."""
@@ -154,7 +154,7 @@ class SessionIndex:
 
     def erase_all(self, ids: list[str], progress: Progress | None = None) -> None:
         """Remove sessions, so that no byte of them stays in the file."""
-        from ollm.store.session_index.texts import erase_rows, holds_most
+        from ollm.store.session_index.entries import erase_rows, holds_most
 
         def work() -> None:
             self.connection.execute(f"PRAGMA busy_timeout = {ERASE_MILLISECONDS}")
@@ -174,14 +174,9 @@ class SessionIndex:
 
     def forget(self, session_id: str) -> None:
         """Remove a session from lists and searches; its text may stay in the file until something is erased."""
-        from ollm.store.session_index.texts import erase_rows
+        from ollm.store.session_index.entries import erase_rows
 
         self.run_guarded(lambda: erase_rows(self.connection, [session_id], for_good=False))
-
-    def _is_owned(self, session_id: str) -> bool:
-        from ollm.system.locks import read_owner
-
-        return read_owner(self.directory / f"{session_id}.lock") is not None
 
     def run_guarded(self, work: Callable[[], Any]) -> Any:
         """Run the work on the file. Rebuild a broken file, reopen one that another process rebuilt, and fall back to
@@ -206,19 +201,18 @@ def _is_current(known: dict[str, str], found: dict[str, Stamp]) -> bool:
 
 
 def _make_summary(row: Row, active: bool) -> dict[str, Any]:
-    session_id, _, start, last, model, count, under_way, tokens, title, workspace, archived, damaged, origin = row[:13]
-    parent, number = row[13:]
+    parent, number = row["parent"], row["parent_message"]
     return {
-        "sessionId": session_id,
-        "startTime": start,
-        "lastActivity": last,
-        "model": model,
-        "messageCount": count + under_way,
-        "tokenCount": tokens,
-        "title": title,
-        "workspace": workspace,
-        "status": "active" if active else "archived" if archived else "closed",
-        "damaged": damaged,
-        "origin": origin,
+        "sessionId": row["session_id"],
+        "startTime": row["start_time"],
+        "lastActivity": row["last_activity"],
+        "model": row["model"],
+        "messageCount": row["message_count"] + row["partial"],
+        "tokenCount": row["token_count"],
+        "title": row["title"],
+        "workspace": row["workspace"],
+        "status": "active" if active else "archived" if row["archived"] else "closed",
+        "damaged": row["damaged"],
+        "origin": row["origin"],
         "parent": {"sessionId": parent, **({"messageId": number} if number else {})} if parent else None,
     }

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ollm.store.session_index.excerpts import Match, find_matches, make_excerpt, show_matches, stem_words
-from ollm.store.session_index.index import Progress, SessionIndex
+from ollm.store.session_index.index import SessionIndex
+from ollm.store.session_index.stamps import Progress
 from ollm.store.session_index.words import (
     ROLES,
     SearchWord,
@@ -121,8 +122,8 @@ class _Search:
         self._phrases: list[str] = []  # Hits may contain these.
         self._since = filters.since or ""
         self._marks = [quote_phrase(make_role_mark(filters.role))] if filters.role else []
-        self._only: frozenset[int] | None = self._find_sessions(filters)
-        self._hidden = frozenset[int]() if filters.tasks else self._find_tasks()
+        self._only = self._find_sessions(filters)
+        self._hidden = frozenset() if filters.tasks else self._select_sessions("origin IN ('task', 'compare')")
         if self._only is not None and len(self._only) <= MAX_SESSIONS:
             named = " OR ".join(quote_phrase(make_session_mark(session)) for session in sorted(self._only))
             self._marks += [f"({named})"] if named else []
@@ -157,7 +158,7 @@ class _Search:
         for word in words:
             longer = (
                 []
-                if self._count_matches([word.phrase]) > MAX_RANKED_HITS
+                if count_matches(self._connection, [word.phrase]) > MAX_RANKED_HITS
                 else find_longer_words(self._connection, word)
             )
             if longer is None:
@@ -173,7 +174,7 @@ class _Search:
 
     def _find_matching(self, parts: list[str]) -> Rows:
         wanted = [*parts, *self._marks]
-        total = self._count_matches(wanted)
+        total = count_matches(self._connection, wanted)
         ranked = total <= MAX_RANKED_HITS
         total = self._count_shown(wanted) if self._hidden else total
         taken, complete = self._take_rows(self._iter_ranked(parts) if ranked else self._iter_newest(wanted))
@@ -182,11 +183,6 @@ class _Search:
     def _look_through(self, parts: list[str], check: Check) -> Rows:
         taken, complete = self._take_rows(self._iter_newest([*parts, *self._marks]), check)
         return SessionSearchResult(taken, False, len(taken), complete)
-
-    def _count_matches(self, parts: list[str]) -> int:
-        query = f"SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT {MAX_RANKED_HITS + 1})"  # noqa: S608
-        found: int = self._connection.execute(query, (" AND ".join(parts),)).fetchone()[0]
-        return found
 
     def _count_shown(self, parts: list[str]) -> int:
         """Count the hits outside hidden sessions, among a bounded number of hits."""
@@ -202,7 +198,9 @@ class _Search:
     def _iter_ranked(self, parts: list[str]) -> Iterator[EntryRow]:
         """Yield the best rows first, ranked by the rarer words: weighing a word reads every text that contains it."""
         telling = (
-            parts if len(parts) == 1 else [part for part in parts if self._count_matches([part]) <= MAX_RANKED_HITS]
+            parts
+            if len(parts) == 1
+            else [part for part in parts if count_matches(self._connection, [part]) <= MAX_RANKED_HITS]
         )
         values = [" AND ".join(telling or parts)]
         among = ""
@@ -241,20 +239,15 @@ class _Search:
             return False
         return not self._since or row.at >= self._since
 
-    def _find_tasks(self) -> frozenset[int]:
-        return frozenset(
-            found
-            for (found,) in self._connection.execute("SELECT id FROM sessions WHERE origin IN ('task', 'compare')")
-        )
+    def _select_sessions(self, condition: str, values: Iterable[str] = ()) -> frozenset[int]:
+        query = f"SELECT id FROM sessions WHERE {condition}"  # noqa: S608 - conditions are written here
+        return frozenset(found for (found,) in self._connection.execute(query, tuple(values)))
 
     def _find_sessions(self, filters: SearchFilters) -> frozenset[int] | None:
         """Find the sessions that may contain a hit, or return None if any may."""
         wanted = {"workspace = ?": filters.workspace, "model = ?": filters.model, "last_activity >= ?": filters.since}
         given = {condition: value for condition, value in wanted.items() if value}
-        if not given:
-            return None
-        query = f"SELECT id FROM sessions WHERE {' AND '.join(given)}"  # noqa: S608 - conditions are written here
-        return frozenset(found for (found,) in self._connection.execute(query, list(given.values())))
+        return self._select_sessions(" AND ".join(given), given.values()) if given else None
 
     def make_hits(self, rows: Sequence[EntryRow]) -> list[dict[str, Any]]:
         texts = [unpack_text(row.text) for row in rows]
@@ -275,6 +268,13 @@ class _Search:
             "title": title,
             "snippet": make_excerpt(text, spans, SNIPPET_CHARS, marked=True),
         }
+
+
+def count_matches(connection: sqlite3.Connection, parts: Iterable[str], most: int = MAX_RANKED_HITS) -> int:
+    """Count the texts that match all of these FTS5 queries, up to `most` + 1."""
+    query = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
+    found: int = connection.execute(query, (" AND ".join(parts), most + 1)).fetchone()[0]
+    return found
 
 
 def find_longer_words(connection: sqlite3.Connection, word: SearchWord) -> list[str] | None:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from ollm.store.database import run_transaction
 from ollm.store.session_index.excerpts import IndexedText
 from ollm.store.session_index.index import SessionIndex
-from ollm.store.session_index.search import find_longer_words
+from ollm.store.session_index.search import count_matches, find_longer_words
 from ollm.store.session_index.words import (
     MIN_PREFIX_CHARS,
     ROLES,
@@ -73,9 +73,7 @@ class SessionTexts:
 
     def count_matches(self, phrase: str, most: int) -> int:
         """Count the texts that contain a phrase, up to `most` + 1."""
-        query = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
-        found: int = self.connection.execute(query, (self._narrow(phrase), most + 1)).fetchone()[0]
-        return found
+        return count_matches(self.connection, [self._narrow(phrase)], most)
 
     def holds(self, words: str) -> bool:
         """Return True if a text contains these words in sequence."""

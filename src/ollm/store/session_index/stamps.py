@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ollm.store.session_files.places import is_id, make_unreadable_error
 
+Progress = Callable[[int, int], None]  # It gets what is done, and all there is.
 _ENDS = {".json": 0, ".journal": 1}
 ID_LENGTH = 36
 BATCH_BYTES = 8_000_000
