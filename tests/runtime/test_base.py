@@ -78,18 +78,13 @@ def test_the_request_is_the_first_of_the_user_and_the_answer_the_last_text_of_th
 
 
 class Heard:
-    """An answer with a clock that moves by one step with each look at it, and everything it told."""
+    """An answer and everything it told."""
 
-    def __init__(self, step: float = 0.0) -> None:
+    def __init__(self) -> None:
         self.events: list[Event] = []
         self.saved: list[object] = []
         self.checked: list[tuple[str, bool]] = []
-        self.time, self.step = 0.0, step
-        self.answer = StreamedAnswer(self.events.append, self.save, self.look)
-
-    def look(self) -> float:
-        self.time += self.step
-        return self.time
+        self.answer = StreamedAnswer(self.events.append, self.save)
 
     async def save(self, part: type[AnyPart], text: str) -> None:
         self.saved.append((part, text, len(self.events)))
@@ -119,8 +114,8 @@ async def test_pieces_become_events_parts_and_the_end() -> None:
     )
 
     assert answer.parts == (ThinkingPart("hm"), TextPart("ab"), ThinkingPart("again"))
-    assert (answer.text, answer.calls, answer.finish) == ("ab", [call], "stop")
-    assert answer.usage == Usage(prompt_tokens=3)
+    assert (answer.text, answer.calls) == ("ab", [call])
+    assert answer.end == FinishPiece("stop", Usage(prompt_tokens=3))
     assert [type(event) for event in heard.events] == [
         PrefillProgress,
         ThinkingDelta,
