@@ -3,12 +3,11 @@ refuses or answers slowly."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from binascii import crc32
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -63,8 +62,7 @@ class Model:
     def __init__(self, provider: Provider, name: str, window: int, facts: ModelFacts, *, why: str = "") -> None:
         self.provider = provider
         self.looked = False  # Set once this process has looked at the chat template.
-        self._found: dict[str, Any] = {}  # The results of the look are applied between two requests.
-        self.answering = asyncio.Event()  # Set once the server has begun its first answer.
+        self.answered = False  # Set once the server has begun its first answer.
         self.name = name
         self.window = window
         self.said_window = window  # The settings or the server named this window; the server may serve less.
@@ -83,28 +81,23 @@ class Model:
         self.advice = ""  # Explains how a server that refused tools would take them.
 
     async def look_at_template(self, tools: ToolSchemas = ()) -> None:
-        """Look at the server's chat template, unless that was done before or `tools` were refused now. If it leaves out
-        a part of the conversation, `apply_look` changes to a form that it shows."""
-        self.looked, facts = True, self.facts
+        """Look at the server's chat template between two requests, unless that was done before or `tools` were refused
+        now. If it leaves out a part of the conversation, change to a form that it shows."""
+        self.looked = True
         info = getattr(self.provider, "described", None) or await describe_model(self.provider, self.name)
         if info is None or getattr(self.provider, "is_silent", False):
             return
-        self._found = {"server_mark": info.mark}
-        if not info.template or (info.mark == facts.server_mark and not tools) or facts.chats_only:
-            return
-        from ollm.runtime.model.template_checks import TemplateLook
+        facts, found = self.facts, {"server_mark": info.mark}
+        if info.template and (info.mark != facts.server_mark or tools) and not facts.chats_only:
+            from ollm.runtime.model.template_checks import TemplateLook
 
-        known = facts.forget_server() if facts.server_mark else facts
-        look = TemplateLook(self.provider, self._make_request((), tools, None))
-        try:
-            self._found |= (await look.choose_forms(known)).list_changes(facts)
-        except ModelError:  # The next process looks again.
-            self._found = {}
-
-    def apply_look(self) -> None:
-        """Apply what the look at the template found, between two requests."""
-        found, self._found = self._found, {}
-        self.facts = replace(self.facts, **found) if found else self.facts
+            known = facts.forget_server() if facts.server_mark else facts
+            look = TemplateLook(self.provider, self._make_request((), tools, None))
+            try:
+                found |= (await look.choose_forms(known)).list_changes(facts)
+            except OllmError:  # The next process looks again.
+                return
+        self.facts = replace(facts, **found)
 
     @property
     def origin(self) -> str:
@@ -190,7 +183,6 @@ class Model:
         if schema is not None:
             messages, tools = format_request(messages, tools, self.facts)[0], ()
         while refused:
-            self.apply_look()
             messages, answered, refused = self._leave_out_refused(messages), False, False
             try:
                 async with aclosing(self._stream_answer(messages, tools, max_tokens, schema)) as pieces:
@@ -221,7 +213,7 @@ class Model:
                     if isinstance(piece, ProgressPiece):
                         yield self.reading.add_time_left(piece, self.facts)
                     elif tools or not isinstance(piece, CallPiece):
-                        self.answering.set()
+                        self.answered = True
                         self.reading.observe_answer(piece)
                         yield piece
         finally:
@@ -242,8 +234,9 @@ class Model:
         if (bound and refused) or self.pictures.learn_refusal(error, messages):
             return messages
         if refused and not self.looked:
+            before = self.facts
             await self.look_at_template(tools)
-            if self._found.keys() & {"call_form", "system_form"}:
+            if (self.facts.call_form, self.facts.system_form) != (before.call_form, before.system_form):
                 return messages
         bare = tuple(message.without_thinking() for message in messages)
         fields = {message.thinking_field.replace("text", "<think>") for message in messages if message.thinking}

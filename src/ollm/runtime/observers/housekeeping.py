@@ -20,7 +20,6 @@ from ollm.runtime.prompt.token_meter import DOUBT_SHARES
 
 if TYPE_CHECKING:
     from ollm.domain.lazy import Lazy
-    from ollm.runtime.model.model import Model
     from ollm.runtime.session import OpenSession
     from ollm.services.file_checkpoints.records import CheckpointRecord
     from ollm.services.file_checkpoints.service import FileCheckpoints
@@ -41,42 +40,21 @@ REFUSAL_SOURCES: dict[str, Source] = dict.fromkeys(TEMPLATE_SOURCES, "error")
 
 
 class TemplateObserver(TurnObserver):
-    """Looks at the model's chat template while its first answer comes. The next request uses what it found."""
+    """Looks at the model's chat template once its first answer came, for the next request."""
 
     def __init__(self, state: ConversationState, update_tools: Callable[[], None]) -> None:
         self._state = state
         self._update_tools = update_tools
-        self._task: asyncio.Task[None] | None = None
 
     async def before_request(self) -> None:
-        if self._task:
-            await self._finish()
-        elif not self._state.model.looked:
-            self._task = asyncio.create_task(self._look(self._state.model))
+        model, before = self._state.model, self._state.model.facts.forms
+        if model.answered and not model.looked:
+            await model.look_at_template()
+            if model.facts.forms != before:
+                self._update_tools()
 
     async def after_turn(self, report: TurnReport) -> None:
-        await self._finish()
-
-    async def session_closed(self, session_id: str) -> None:
-        await self._finish()
-
-    async def _look(self, model: Model) -> None:
-        await model.answering.wait()
-        if not model.looked:
-            await model.look_at_template()
-
-    async def _finish(self) -> None:
-        """Wait for the look, or cancel it if no answer came."""
-        task, self._task = self._task, None
-        if task is None:
-            return
-        before = self._state.model.facts.forms
-        if not self._state.model.answering.is_set():
-            task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        self._state.model.apply_look()
-        if self._state.model.facts.forms != before:
-            self._update_tools()
+        await self.before_request()
 
 
 class ModelFactsObserver(TurnObserver):
