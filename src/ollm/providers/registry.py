@@ -241,13 +241,9 @@ class ProviderRegistry:
         try:
             models = await self._wait_for_models(provider)
         except (OllmError, asyncio.CancelledError) as error:
-            await provider.close()
             if kind == "openai" and isinstance(error, ModelError) and lists_no_models(error):
-                return ProviderChoice(
-                    self._build_configured(kind, url),
-                    UNNAMED_MODEL,
-                    "as configured; it lists no models",
-                )
+                return ProviderChoice(provider, UNNAMED_MODEL, "as configured; it lists no models")
+            await provider.close()
             raise
         if not models:
             await provider.close()
