@@ -337,7 +337,7 @@ class Step(Data, frozen=True):
         return f"{make_printable(shorten_line(self.command, MAX_COMMAND_CHARS))} ({end})"
 
 
-def render_steps(steps: Sequence[Step], limit: int | None = None) -> str:
+def render_steps(steps: Sequence[Step], limit: int) -> str:
     """Describe the actual actions for the user: each file once, each command, at most `limit` of either."""
     changed: dict[str, Step] = {}
     for step in steps:
@@ -350,8 +350,8 @@ def render_steps(steps: Sequence[Step], limit: int | None = None) -> str:
     return " ".join(f"{word}: {mark.join(_shorten_list(each, limit))}." for word, mark, each in told if each)
 
 
-def _shorten_list(told: list[str], limit: int | None) -> list[str]:
-    return told if limit is None or len(told) <= limit else [*told[:limit], f"{len(told) - limit} more"]
+def _shorten_list(told: list[str], limit: int) -> list[str]:
+    return told if len(told) <= limit else [*told[:limit], f"{len(told) - limit} more"]
 
 
 MAX_ARGUMENT_DEPTH = 64
