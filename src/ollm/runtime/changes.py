@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def update_tools(conversation: ConversationParts) -> None:
     """Offer the model the tools of its mode."""
     prompt, model = conversation.prompt, conversation.state.model
+    prompt.set_forms(model.facts)
     if model.facts.chats_only:
-        prompt.set_forms(model.facts)
         prompt.set_tools((), when_folded=None)
         return
     mode, window, most = prompt.mode, model.window, model.facts.max_tools
@@ -42,7 +42,6 @@ def update_tools(conversation: ConversationParts) -> None:
             mode, tools, window, most, folded=folded, instruction_tokens=instructions, permitted=permitted
         )
 
-    prompt.set_forms(model.facts)
     prompt.set_tools(select(folded=False), when_folded=lambda: select(folded=True))
 
 

@@ -139,7 +139,7 @@ class PromptPrefix:
         self.tools: tuple[ToolSchema, ...] = ()
         self.records: tuple[PromptMessage, ...] = ()  # Checkpoints are sent in this form.
         self.record_units = 0.0
-        self._forms = ModelFacts(key="")
+        self.forms = ModelFacts(key="")  # The model's forms for calls and results.
         self._rules: str | None = None  # The model's own rules replace those for its window.
         self._when_folded: ToolChoice | None = None
         self._counter = counter
@@ -199,20 +199,15 @@ class PromptPrefix:
         self.records = tuple(demote_system_message(checkpoint.message) for checkpoint in checkpoints)
         self.record_units = sum(map(self._counter.count_message_units, self.records))
 
-    @property
-    def forms(self) -> ModelFacts:
-        """The model's forms for calls and results."""
-        return self._forms
-
     def set_forms(self, facts: ModelFacts) -> bool:
         """Set the forms. Return True if they changed."""
-        before, self._forms = self._forms, facts.forms
+        before, self.forms = self.forms, facts.forms
         self._rules = CHAT_RULE if facts.chats_only else "" if facts.call_form == "blocks" else None
-        return before != self._forms
+        return before != self.forms
 
     def render_prefix(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
         """Render the system prompt with the worked calls after it, and the schemas, in this model's forms."""
-        return format_request((self.system,), self.tools, self._forms)
+        return format_request((self.system,), self.tools, self.forms)
 
     @property
     def units(self) -> float:
@@ -220,7 +215,7 @@ class PromptPrefix:
         return self._count_units(self.tools) + self.record_units
 
     def _count_units(self, tools: tuple[ToolSchema, ...]) -> float:
-        messages, schemas = format_request((self.system,), tools, self._forms)
+        messages, schemas = format_request((self.system,), tools, self.forms)
         return sum(map(self._counter.count_message_units, messages)) + self._counter.count_schema_units(schemas)
 
 
