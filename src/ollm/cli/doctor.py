@@ -37,7 +37,7 @@ from ollm.store.model_facts import make_facts_key
 from ollm.system.folders import measure_bytes
 from ollm.system.install_command import describe_extra_install
 from ollm.system.sandbox.caches import clean_cache, measure_cache
-from ollm.system.sandbox.confined import find_program
+from ollm.system.sandbox.confined import find_bundled_program
 from ollm.system.terminal_text import make_printable, wrap_words
 from ollm.tools.ls import format_size
 
@@ -282,8 +282,7 @@ def check_machine() -> list[dict[str, Any]]:
     """Check for each program and extra if it is here, with its place or its purpose."""
     found = []
     for name, purpose in PURPOSES.items():
-        beside = Path(sys.executable).with_name(name)
-        place = str(beside) if beside.exists() else find_program(name)
+        place = find_bundled_program(name)
         found.append({"name": name, "ok": place is not None, "detail": place or purpose})
     with sqlite3.connect(":memory:") as database:
         has_search = ("ENABLE_FTS5",) in database.execute("PRAGMA compile_options")

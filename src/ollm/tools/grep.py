@@ -7,8 +7,6 @@ import base64
 import os
 import re
 import subprocess
-import sys
-import sysconfig
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
@@ -23,7 +21,7 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count, suggest_names
 from ollm.domain.tools import ToolResult
-from ollm.system.sandbox.confined import find_program, make_helper_environment, start_confined
+from ollm.system.sandbox.confined import find_bundled_program, make_helper_environment, start_confined
 from ollm.tools.framework.base import Count, SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import append_notes
 from ollm.tools.search.scope import (
@@ -187,10 +185,7 @@ _OPTIONS = ("--no-ignore", "--hidden", "--binary", "--max-depth=1", "--no-messag
 
 @cache
 def find_ripgrep() -> str:
-    """Find the bundled ripgrep, or the one on the PATH."""
-    beside = [Path(sysconfig.get_path("scripts")), Path(sys.executable).parent]
-    bundled = next((str(folder / "rg") for folder in beside if (folder / "rg").is_file()), None)
-    return bundled or find_program("rg") or "/usr/bin/rg"
+    return find_bundled_program("rg") or "/usr/bin/rg"
 
 
 async def read_output(root: Path, options: Sequence[str], files: Sequence[str]) -> AsyncGenerator[bytes, None]:

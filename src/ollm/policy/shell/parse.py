@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ollm.domain.struct import Data
-from ollm.system.sandbox.confined import find_program
+from ollm.system.sandbox.confined import find_bundled_program
 
 Node = dict[str, Any]
 _TIMEOUT_SECONDS = 10
@@ -144,10 +142,4 @@ def take_balanced(text: str) -> str:
 
 @cache
 def find_parser() -> str | None:
-    beside = Path(sys.executable).with_name("shfmt")
-    if beside.is_file():
-        return str(beside)
-    import sysconfig
-
-    installed = Path(sysconfig.get_path("scripts")) / "shfmt"
-    return str(installed) if installed.is_file() else find_program("shfmt")
+    return find_bundled_program("shfmt")

@@ -47,6 +47,16 @@ def find_program(name: str) -> str | None:
     return find_executable(name, foreign)
 
 
+def find_bundled_program(name: str) -> str | None:
+    """Find a program that is installed with us, or else on the PATH."""
+    import sysconfig
+
+    from ollm.system.path_names import find_executable
+
+    folders = (os.path.dirname(sys.executable), sysconfig.get_path("scripts"))
+    return find_executable(name, folders) or find_program(name)
+
+
 def start_confined(start: Callable[[], T], program: str, readable: Iterable[str] = ()) -> T:
     """Call `start`, which starts a program that can change nothing and reach no network and no outside process. It can
     read only `readable`, the system's and our own programs and libraries, and those beside `program`."""
