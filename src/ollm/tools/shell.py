@@ -8,7 +8,7 @@ import os
 import re
 import signal
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -26,10 +26,7 @@ from ollm.system.sandbox.git_line import GitLine
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import append_notes
-from ollm.tools.line_steps import LineStep, LineSteps
-
-if TYPE_CHECKING:
-    from ollm.tools.git_lines import LinePart
+from ollm.tools.git_lines import LinePart, LineStep, LineSteps, split_git_line
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash")
@@ -131,8 +128,6 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         alone = self.background or self.pty or self.outside or context.outside or context.unasked
         if alone or context.sandbox is None or "git" not in (self.command or "") or context.sandbox.level == "none":
             return ()
-        from ollm.tools.git_lines import split_git_line
-
         return split_git_line(self.command or "")
 
     async def _run_steps(self, parts: Sequence[LinePart], context: ToolContext, needs: BackgroundJobs) -> ToolResult:
