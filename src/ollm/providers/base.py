@@ -169,10 +169,6 @@ class Provider:
         """Load a model into the server's memory, with this window if the server takes one, or unload it."""
         raise ModelError(f"The server at {self.base_url} does not load models on request.", action="Do it there.")
 
-    async def count_tokens(self, model: str, text: str) -> int | None:
-        """Count tokens exactly, or return None if the server cannot count."""
-        return None
-
     async def count_prompt(self, request: ChatRequest) -> int | None:
         """Count the tokens of the whole request as the model reads it, or return None if the server cannot count."""
         return None

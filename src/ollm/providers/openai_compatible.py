@@ -167,15 +167,6 @@ class OpenAICompatible(ServerProvider):
             info, await self._exchange.try_request_json("GET", page, timeout=PAGE_TIMEOUT_SECONDS)
         )
 
-    async def count_tokens(self, model: str, text: str) -> int | None:
-        await self._get_listing()
-        fields = {
-            LLAMA_CPP: {"content": text, "add_special": False},
-            VLLM: {"prompt": text, "add_special_tokens": False},
-        }
-        body = fields.get(self.kind or "other")
-        return await self._request_token_count({"model": model, **body}) if body else None
-
     async def count_prompt(self, request: ChatRequest) -> int | None:
         await self._get_listing()
         if self.kind == VLLM:

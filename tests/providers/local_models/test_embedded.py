@@ -53,7 +53,6 @@ async def test_it_answers_with_no_secret_survives_its_own_death_and_ends_with_it
         assert text_of(pieces)
         assert isinstance(pieces[-1], FinishPiece)
         assert pieces[-1].usage.prompt_tokens == await model.count_prompt(short())
-        assert await model.count_tokens("smollm2", "hello there") == 2
         again = (await said(model, short()))[-1]
         assert isinstance(again, FinishPiece)
         assert again.usage.reused_tokens > again.usage.prompt_tokens // 2

@@ -228,9 +228,6 @@ class EmbeddedProvider(Provider):
             parameters=int(self._file.size * TINY_PARAMETERS_PER_BYTE) if self._file.tiny else None,
         )
 
-    async def count_tokens(self, model: str, text: str) -> int | None:
-        return await (await self._ensure_server(None)).count_tokens(model, text)
-
     async def count_prompt(self, request: ChatRequest) -> int | None:
         return await (await self._ensure_server(request.window)).count_prompt(request)
 
