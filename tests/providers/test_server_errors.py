@@ -1,8 +1,6 @@
 """Errors and odd answers of model servers."""
 
 import json
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 from ollm.config.settings import ProviderTimeouts
 from ollm.domain.errors import (
     ModelError,
-    OllmError,
     PromptTooLongError,
     RequestRefusedError,
     ToolsUnsupportedError,
@@ -20,7 +17,7 @@ from ollm.domain.errors import (
     UsageError,
 )
 from ollm.providers import ollama, server_kind
-from ollm.providers.base import AnyPiece, FinishPiece, PieceStream, ProgressPiece, TextPiece, relay
+from ollm.providers.base import FinishPiece, ProgressPiece
 from ollm.providers.exchange import Exchange
 from ollm.providers.server_errors import (
     ModelLoadingError,
@@ -292,54 +289,3 @@ async def test_what_a_server_may_or_may_not_offer_is_none_where_it_does_not() ->
         with pytest.raises(ModelError):
             await asked.request_json("GET", "/no/such/page")
         await asked.close()
-
-
-class Streams:
-    """Streams that tell when they are closed."""
-
-    def __init__(self) -> None:
-        self.closed: list[str] = []
-
-    async def inner(self, *, broken: bool = False) -> PieceStream:
-        try:
-            yield TextPiece("b")
-            if broken:
-                raise ModelError("It broke.")
-            yield TextPiece("c")
-        finally:
-            self.closed.append("inner")
-
-    async def outer(self, *, broken: bool = False) -> AsyncGenerator[AnyPiece | PieceStream, None]:
-        try:
-            yield TextPiece("a")
-            yield self.inner(broken=broken)
-            yield TextPiece("d")
-        finally:
-            self.closed.append("outer")
-
-
-async def test_streams_within_a_stream_are_passed_on_in_order() -> None:
-    pieces = [piece async for piece in relay(Streams().outer())]
-
-    assert pieces == [TextPiece("a"), TextPiece("b"), TextPiece("c"), TextPiece("d")]
-
-
-async def test_closing_it_early_closes_every_stream_in_it() -> None:
-    streams = Streams()
-
-    async with aclosing(relay(streams.outer())) as pieces:
-        assert [await anext(pieces), await anext(pieces)] == [TextPiece("a"), TextPiece("b")]
-
-    assert streams.closed == ["inner", "outer"]
-
-
-async def test_an_error_can_be_explained_and_stays_as_it_is_otherwise() -> None:
-    async def explain(error: OllmError) -> OllmError | None:
-        return ModelError(f"{error.message} The process died.")
-
-    async def shrug(error: OllmError) -> OllmError | None:
-        return None
-
-    for explained, text in ((explain, "It broke. The process died."), (shrug, "It broke."), (None, "It broke.")):
-        with pytest.raises(ModelError, match=text.replace(".", r"\.") + "$"):
-            [piece async for piece in relay(Streams().outer(broken=True), explained)]

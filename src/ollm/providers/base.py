@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from binascii import crc32
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter
 from string import ascii_letters
@@ -15,7 +14,7 @@ import msgspec
 
 from ollm.config.settings import ModelSettings
 from ollm.domain.context import Usage
-from ollm.domain.errors import ModelError, OllmError, UsageError
+from ollm.domain.errors import ModelError, UsageError
 from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject, PromptMessage, ThinkingField, ToolCall
 from ollm.domain.struct import Data
@@ -24,7 +23,6 @@ from ollm.domain.tools import ToolSchema
 MAX_WIRE_ID_CHARACTERS = 128
 FinishReason = Literal["stop", "length", "tool_calls", "unknown"]
 LoadState = Literal["", "loaded", "sleeping", "loading", "downloading", "unloaded"]  # Empty if the server does not say.
-ExplainError = Callable[[OllmError], Awaitable[OllmError | None]]
 _read_role = attrgetter("role")
 
 
@@ -190,28 +188,6 @@ BaseProvider = Provider  # Extensions derive from this name.
 def list_missing_parts(provider: object) -> list[str]:
     """List the parts of `Provider` that an object lacks."""
     return [part for part in vars(Provider) if not part.startswith("_") and not hasattr(provider, part)]
-
-
-async def relay(
-    stream: AsyncGenerator[AnyPiece | PieceStream, None], explain: ExplainError | None = None
-) -> PieceStream:
-    """Yield the pieces of a stream and of the streams nested in it. Closing it closes them all.
-
-    `explain` may replace the error that ends it with a better one."""
-    try:
-        async with aclosing(stream):
-            async for item in stream:
-                if isinstance(item, Piece):
-                    yield item
-                    continue
-                async with aclosing(item):
-                    async for piece in item:
-                        yield piece
-    except OllmError as error:
-        better = await explain(error) if explain else None
-        if better is None:
-            raise
-        raise better from error
 
 
 FILE_ENDINGS = compile_late(r"(?:-\d{5}-of-\d{5})?\.gguf$|-gguf(?=:|$)|:latest$", re.IGNORECASE)

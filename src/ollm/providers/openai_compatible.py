@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import (
     ModelError,
-    OllmError,
     PromptTooLongError,
     ToolsUnsupportedError,
     UnknownModelError,
@@ -28,7 +27,6 @@ from ollm.providers.base import (
     build_functions,
     find_model,
     merge_user_messages,
-    relay,
     write_thinking,
 )
 from ollm.providers.exchange import (
@@ -83,16 +81,23 @@ class OpenAICompatible(ServerProvider):
         self._slots: LlamaSlots | None = None
         self._answering = self._replacement = ""  # The model of the last answer, and a new one to report.
 
-    def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-        async def name_models(error: OllmError) -> OllmError | None:
-            if not may_name_model(error):
-                return None
-            names = [info.name for info in parse_model_infos(await self._get_listing(anew=True))]
-            unlisted = request.model not in names and (self.kind != LLAMA_CPP or bool(self.pages))
-            unknown = names and (unlisted or isinstance(error, UnknownModelError))
-            return make_unknown_model_error(self.base_url, request.model, names) if unknown else None
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+        pieces = self.stream_when_ready(request.model, lambda: self._stream_pieces(request))
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    yield piece
+        except ModelError as error:
+            if not may_name_model(error) or (unknown := await self._find_unlisted(request.model, error)) is None:
+                raise
+            raise unknown from error
 
-        return relay(self.stream_when_ready(request.model, lambda: self._stream_pieces(request)), name_models)
+    async def _find_unlisted(self, model: str, error: ModelError) -> UnknownModelError | None:
+        """Return an error that names the server's models, if it may have refused the name."""
+        names = [info.name for info in parse_model_infos(await self._get_listing(anew=True))]
+        unlisted = model not in names and (self.kind != LLAMA_CPP or bool(self.pages))
+        unknown = names and (unlisted or isinstance(error, UnknownModelError))
+        return make_unknown_model_error(self.base_url, model, names) if unknown else None
 
     async def _build_body(self, request: ChatRequest) -> JsonObject:
         if self.kind is None and request.settings and request.settings.differs_by_server:
@@ -269,9 +274,9 @@ class OpenAICompatible(ServerProvider):
         return len(tokens) if isinstance(tokens, list) else None
 
 
-def may_name_model(error: OllmError) -> bool:
+def may_name_model(error: ModelError) -> bool:
     """Return True if a refusal may concern the model's name, however it is worded."""
-    if isinstance(error, PromptTooLongError | ToolsUnsupportedError) or not isinstance(error, ModelError):
+    if isinstance(error, PromptTooLongError | ToolsUnsupportedError):
         return False
     return isinstance(error, UnknownModelError) or error.status in REFUSAL_STATUSES
 

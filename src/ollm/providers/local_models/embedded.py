@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
@@ -23,10 +23,8 @@ from ollm.providers.base import (
     AnyPiece,
     ChatRequest,
     ModelInfo,
-    PieceStream,
     ProgressPiece,
     Provider,
-    relay,
 )
 from ollm.providers.exchange import Exchange
 from ollm.providers.local_models import model_files
@@ -206,13 +204,18 @@ class EmbeddedProvider(Provider):
         self._server: OpenAICompatible | None = None
         self._starting = asyncio.Lock()
 
-    def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-        async def start() -> AsyncGenerator[AnyPiece | PieceStream, None]:
-            if not self._is_running(request.window):
-                yield ProgressPiece(stage="loading")
-            yield (await self._ensure_server(request.window)).stream(self._limit_tokens(request))
-
-        return relay(start(), self._explain_crash)
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+        if not self._is_running(request.window):
+            yield ProgressPiece(stage="loading")
+        try:
+            server = await self._ensure_server(request.window)
+            async with aclosing(server.stream(self._limit_tokens(request))) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except OllmError as error:
+            if (death := await self._find_death()) is None:
+                raise
+            raise death from error
 
     async def models(self) -> list[ModelInfo]:
         return [await self.describe(self._file.name)]
@@ -275,8 +278,8 @@ class EmbeddedProvider(Provider):
             assert self._server is not None
             return self._server
 
-    async def _explain_crash(self, error: OllmError) -> OllmError | None:
-        """Explain a broken stream by the death of the process, if that is the cause."""
+    async def _find_death(self) -> OllmError | None:
+        """Return why the process ended, if it did: that broke the stream."""
         death = await self._process.explain_death() if self._process is not None else None
         if death is not None:
             await self.close()

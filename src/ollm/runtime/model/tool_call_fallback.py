@@ -25,13 +25,11 @@ from ollm.providers.base import (
     CallPiece,
     ChatRequest,
     FinishPiece,
-    PieceStream,
     ProgressPiece,
     Provider,
     TextPiece,
     ThinkingPiece,
     join_messages,
-    relay,
 )
 from ollm.providers.text_calls.rendering import (
     add_tool_list,
@@ -245,13 +243,12 @@ class ToolCallFallback:
         self.may_probe = may_probe
         self.advice = ""
 
-    def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
+    async def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
         """Yield text as it comes, calls once they are complete and valid, and one finish."""
-        return relay(self._run_attempts())
-
-    async def _run_attempts(self) -> AsyncGenerator[AnyPiece | PieceStream, None]:
         parser = self.create_parser()
-        yield self.request_answer(parser)
+        async with aclosing(self.request_answer(parser)) as pieces:
+            async for piece in pieces:
+                yield piece
         calls, text = parser.calls, parser.held_text
         if parser.written and not await self._writes_calls(parser.written.form):
             calls = []
