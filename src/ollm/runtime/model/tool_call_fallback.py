@@ -166,7 +166,7 @@ class AnswerParser:
         self.forms = forms
 
     @cached_property
-    def _text(self) -> CallStreamParser:
+    def text(self) -> CallStreamParser:
         """Parser for calls in text, created when the answer begins so that it does not delay the request."""
         from ollm.providers.text_calls.stream_parser import CallStreamParser
 
@@ -175,7 +175,7 @@ class AnswerParser:
     @property
     def written(self) -> WrittenCalls | None:
         """The calls at the end of the text, or the attempt at one, if the model made no native calls."""
-        return None if self.native else self._text.found
+        return None if self.native else self.text.found
 
     @property
     def calls(self) -> list[CallPiece]:
@@ -186,14 +186,6 @@ class AnswerParser:
         """Why an attempt at a call in the text is none."""
         return self.written.mistake if self.written else ""
 
-    @property
-    def shown_text(self) -> str:
-        return self._text.shown
-
-    @property
-    def held_text(self) -> str:
-        return self._text.held
-
     async def parse_stream(self, pieces: AsyncGenerator[AnyPiece, None]) -> AsyncGenerator[AnyPiece, None]:
         """Yield the visible pieces as they come. Hold back the finish and the calls."""
         async with aclosing(pieces):
@@ -201,9 +193,9 @@ class AnswerParser:
                 self.watch.observe_piece(piece)
                 match piece:
                     case TextPiece(text=text):
-                        if shown := self._text.feed(text):
+                        if shown := self.text.feed(text):
                             yield TextPiece(shown)
-                        if self.watch.is_endless(text, held=bool(self.held_text)):
+                        if self.watch.is_endless(text, held=bool(self.text.held)):
                             self.watch.end_early()
                             break
                     case CallPiece():
@@ -215,10 +207,10 @@ class AnswerParser:
         self.finish = self.watch.finish
         if self.finish.reason in ("stop", "tool_calls"):  # Otherwise the last call may lack its end.
             self.native = list(map(_repair_call, self.native))
-        if shown := self._text.finish():
+        if shown := self.text.finish():
             yield TextPiece(shown)
-        if self.native and self.held_text:
-            yield TextPiece(self.held_text)
+        if self.native and self.text.held:
+            yield TextPiece(self.text.held)
 
 
 def _repair_call(piece: CallPiece) -> CallPiece:
@@ -249,7 +241,7 @@ class ToolCallFallback:
         async with aclosing(self.request_answer(parser)) as pieces:
             async for piece in pieces:
                 yield piece
-        calls, text = parser.calls, parser.held_text
+        calls, text = parser.calls, parser.text.held
         if parser.written and not await self._writes_calls(parser.written.form):
             calls = []
         elif parser.mistake and self.facts.call_form == "text":
@@ -335,7 +327,7 @@ class ToolCallFallback:
 
     async def _retry_call(self, parser: AnswerParser) -> tuple[list[CallPiece], str]:
         """Send one hint about the mistake. Return the calls, and the text to show if there are none."""
-        text, second = parser.held_text, self.create_parser()
+        text, second = parser.text.held, self.create_parser()
         pieces = [piece async for piece in self.request_answer(second, self._build_retry_request(parser))]
         parser.finish = second.finish
         if second.mistake:
@@ -347,7 +339,7 @@ class ToolCallFallback:
         request = self._render_request()
         how = explain_calling(self._request.tools, self.facts.written_form)
         words = f"That was no tool call: {parser.mistake} {how}\nOr answer in words."
-        said = PromptMessage(role="assistant", content=parser.shown_text + parser.held_text)
+        said = PromptMessage(role="assistant", content=parser.text.shown + parser.text.held)
         return replace(request, messages=(*request.messages, said, PromptMessage(role="user", content=words)))
 
     def _count_usage(self, usage: Usage) -> None:
