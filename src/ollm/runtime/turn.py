@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ollm.domain.context import Usage
@@ -30,11 +31,11 @@ from ollm.domain.messages import (
     TextPart,
     ToolCall,
 )
-from ollm.providers.base import AnyPiece
 from ollm.runtime.base import TurnObserver
 from ollm.runtime.changes import auto_switch_mode
 from ollm.runtime.prompt.compaction import ContextFull
 from ollm.runtime.turn_calls import LoopStop, StreamedAnswer, TurnCalls
+from ollm.services.loop_detection import LoopPattern
 
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
@@ -59,7 +60,8 @@ class Turn:
         self._session = parts.session
         self._emit = emit
         self._observers = observers
-        self._calls = TurnCalls(parts, self._record_results, parts.session.make_call_id, self._create_guide)
+        record = partial(self._record_message, "tool")
+        self._calls = TurnCalls(parts, record, parts.session.make_call_id, self._create_guide)
         self._usage = Usage()
         self._retried_refusal = self._resent = False
         self._answers_later = False  # If set, the model's words are notes for a later answer.
@@ -137,7 +139,7 @@ class Turn:
     async def _run_step(self) -> bool:
         """Run one request and its calls. Return True if another request must follow."""
         self._parts.loops.record_turn()
-        self._check_for_loop()
+        self._stop_if_loop(self._parts.loops.check_for_loop())
         for observer in self._observers:
             await observer.before_request()
         answer = await self._request_whole_prompt()
@@ -222,7 +224,10 @@ class Turn:
         answer = StreamedAnswer(emit, self._session.record_text)
         whole, begun, state = False, self._parts.monotonic(), self._parts.state
         try:
-            async with aclosing(self._stream_answer()) as pieces:
+            prompt = self._parts.prompt
+            self._sent = prompt.build_request_messages()
+            stream = state.model.stream(self._sent, prompt.tools, prompt.max_answer_tokens, state.answer_schema)
+            async with aclosing(stream) as pieces:
                 await answer.read(pieces, self._check_text_for_loop)
             whole = True
         finally:
@@ -242,14 +247,11 @@ class Turn:
         self._usage = self._usage + Usage(prompt_tokens=sent, completion_tokens=said)
 
     def _check_text_for_loop(self, text: str, thinking: bool) -> None:
-        if found := self._parts.loops.record_text(text, "thinking" if thinking else "text"):
-            raise LoopStop(found)
+        self._stop_if_loop(self._parts.loops.record_text(text, "thinking" if thinking else "text"))
 
-    def _stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
-        prompt = self._parts.prompt
-        self._sent = prompt.build_request_messages()
-        state = self._parts.state
-        return state.model.stream(self._sent, prompt.tools, prompt.max_answer_tokens, state.answer_schema)
+    def _stop_if_loop(self, found: LoopPattern | None) -> None:
+        if found:
+            raise LoopStop(found)
 
     async def _observe_cut(self, answer: StreamedAnswer) -> bool:
         """Count the usage. Return True if the window turned out to be smaller than assumed."""
@@ -276,19 +278,12 @@ class Turn:
         if missing := answer.describe_missing(limit, calls=bool(calls)):
             self._emit(Notice(level="warning", text=missing))
 
-    def _check_for_loop(self) -> None:
-        if found := self._parts.loops.check_for_loop():
-            raise LoopStop(found)
-
     async def _record_answer(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> Message:
         """Record the answer with its calls, which have not run yet."""
         forms = {"cut": answer.end.cut, "written": answer.own_text, "origin": self._parts.state.model.origin}
         message = await self._session.record_answer(answer.parts, calls, **forms)
         self._parts.prompt.add_message(message, self._session.calls)
         return message
-
-    async def _record_results(self, parts: tuple[AnyPart, ...]) -> None:
-        await self._record_message("tool", parts)
 
     async def _record_message(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> None:
         message = await self._session.record_message(role, parts, interrupted=interrupted)
