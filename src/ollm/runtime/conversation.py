@@ -104,10 +104,6 @@ class LocalConversation:
         """Return None: no other client can start a turn in a session that this process has open."""
         return None
 
-    async def create_session(self) -> None:
-        """Create the session now, before the first message."""
-        await self._open_session()
-
     def add_tool(self, tool: ToolSpec | type[Tool[None]]) -> None:
         """Let the model call one more tool from the next turn on. It replaces a tool of the same name."""
         self.parts.registry.get().register(tool)
@@ -155,7 +151,7 @@ class LocalConversation:
                 raise
             reply = CommandReply(text="Stopped.", ok=False)
         if self._read_lasting_state() != before and not self.closed:
-            await self._open_session()
+            await self.create_session()
             for observer in self._observers:
                 await self._warn_on_failure(observer.context_changed())
         return reply
@@ -215,7 +211,7 @@ class LocalConversation:
                 parts.stream.emit(event)
 
         try:
-            await self._open_session()
+            await self.create_session()
             parts.session.begin_turn()
             self._in_turn = True
             try:
@@ -264,7 +260,8 @@ class LocalConversation:
             await self._warn_on_failure(observer.after_turn(report))
         return finished
 
-    async def _open_session(self) -> None:
+    async def create_session(self) -> None:
+        """Create the session now, unless there is one."""
         if self.parts.session.id is None:
             session_id = await self.parts.session.create(self.parts.state.model)
             self.parts.stream.session_id = session_id
