@@ -17,8 +17,7 @@ from bench.row import Row
 from ollm.config.settings import CodeMapSettings
 from ollm.services.code_map.facts import FileFacts, collect_facts
 from ollm.services.code_map.languages import belongs_on_map
-from ollm.services.code_map.project_map import render_code_map
-from ollm.services.code_map.service import CodeMapService
+from ollm.services.code_map.service import CodeMapService, render_code_map
 from ollm.services.token_counting import TokenCounter
 
 ROOT = Path(__file__).parents[1]

@@ -3,7 +3,7 @@
 import pytest
 
 from ollm.services.code_map.facts import FileFacts, collect_facts
-from ollm.services.code_map.project_map import render_code_map
+from ollm.services.code_map.service import render_code_map
 from ollm.services.token_counting import TokenCounter
 
 COUNT = TokenCounter().count_text
