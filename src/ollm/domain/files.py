@@ -49,14 +49,25 @@ class DiscoveryOptions(Data, frozen=True):
 
 
 class DirectoryContent(NamedTuple):
-    """One directory of a tree: visible files and directories, all other kinds of names (links, pipes), and the names
-    hidden by rules. `path` is relative to the root and empty for the root itself."""
+    """One directory of a tree: visible files and directories, and all other kinds of visible names (links, pipes), in
+    order. `names` are all names, including hidden ones. `prefix` is its path from the root, empty or ending with a
+    slash."""
 
-    path: str
+    prefix: str
     files: list[str]
     folders: list[str]
     others: list[str]
-    hidden: list[str]
+    names: list[str]
+
+    @property
+    def path(self) -> str:
+        return self.prefix[:-1]
+
+    @property
+    def hidden(self) -> list[str]:
+        """The names that rules hide."""
+        shown = len(self.files) + len(self.folders) + len(self.others)
+        return [] if shown == len(self.names) else sorted({*self.names}.difference(*self[1:4]))
 
 
 class TreeTooLarge(Exception):  # noqa: N818 - not a fault: whoever asked named the limit

@@ -13,8 +13,9 @@ import pytest
 
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.files import DirectoryContent, DiscoveryOptions, TreeTooLarge
+from ollm.services.file_discovery import walk
 from ollm.services.file_discovery.service import FileDiscoveryService
-from ollm.services.file_discovery.walk import Walk
+from ollm.system.folders import FolderNames, read_names
 from tests.covers import covers
 from tests.services.file_checkpoints.trees import change_tree
 from tests.services.file_discovery.looking import files, plant, rules
@@ -31,13 +32,12 @@ def make_old(root: Path) -> None:
 def walks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The directories that were read."""
     read: list[str] = []
-    visit = Walk.visit
 
-    def counted(self: Walk, place: object, memory: object = None) -> object:
-        read.append(place.relative)
-        return visit(self, place, memory)
+    def count(path: str) -> FolderNames:
+        read.append(path)
+        return read_names(path)
 
-    monkeypatch.setattr(Walk, "visit", counted)
+    monkeypatch.setattr(walk, "read_names", count)
     return read
 
 

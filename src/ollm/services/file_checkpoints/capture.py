@@ -224,17 +224,15 @@ class TreeTaker:
 
     def _read_directory(self, directory: DirectoryContent, known: KnownFiles, digests: dict[str, bytes]) -> Entries:
         assert self._files is not None
-        prefix = f"{directory.path}/" if directory.path else ""
+        prefix, hidden = directory.prefix, directory.hidden
         if (found := self._find_unchanged(directory, prefix)) is not None:
             self._files[directory.path] = found.files
-            if not directory.hidden and not directory.folders:
-                return found.entries
-            entries: Entries = {**dict.fromkeys(directory.hidden, IGNORED), **found.entries}
+            files = found.entries
         else:
             files = self._read_files(directory, prefix, known.get(directory.path, {}))
-            if not directory.hidden and not directory.folders:
-                return files
-            entries = {**dict.fromkeys(directory.hidden, IGNORED), **files}
+        if not hidden and not directory.folders:
+            return files
+        entries: Entries = {**dict.fromkeys(hidden, IGNORED), **files}
         for name in directory.folders:
             if entry := self._read_folder(prefix + name, digests):
                 entries[name] = entry

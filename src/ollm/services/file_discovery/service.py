@@ -32,7 +32,7 @@ from ollm.services.file_discovery.rules import (
     parse_ignore_rules,
     read_signature,
 )
-from ollm.services.file_discovery.walk import DirectoryListing, Explanation, Walk, explain_path
+from ollm.services.file_discovery.walk import Explanation, Walk, explain_path
 from ollm.system.folders import CLOCK_STEP_NANOSECONDS, FolderMemory
 
 if TYPE_CHECKING:
@@ -76,12 +76,12 @@ class EntryMaker:
         self._options = options
         self._include = compile_globs(options.include_patterns)
 
-    def make_entries(self, listing: DirectoryListing) -> list[FileEntry]:
-        prefix, root = listing.place.prefix, self._options.root
-        files = self._filter_included(prefix, listing.files)
+    def make_entries(self, content: DirectoryContent) -> list[FileEntry]:
+        prefix, root = content.prefix, self._options.root
+        files = self._filter_included(prefix, content.files)
         if not self._options.directories and not self._options.stat:
             return [FileEntry(root, prefix + name) for name in files]
-        folders = self._filter_included(prefix, listing.folders) if self._options.directories else []
+        folders = self._filter_included(prefix, content.folders) if self._options.directories else []
         return [
             *(self._make_entry(prefix + name, "file") for name in files),
             *(self._make_entry(prefix + name, "directory") for name in folders),
@@ -177,10 +177,10 @@ class FileDiscoveryService:
         symbolic links."""
         walk, include = self._make_walk(self._complete_options(options)), compile_globs(options.include_patterns)
         paths: list[str] = []
-        for listing in walk:
-            names, prefix = listing.files, listing.place.prefix
-            if links and listing.others:
-                names = sorted([*names, *walk.find_links(prefix, listing.others)])
+        for content in walk.iter_directories():
+            names, prefix = content.files, content.prefix
+            if links and content.others:
+                names = sorted([*names, *walk.find_links(prefix, content.others)])
             paths += [prefix + name for name in (names if include is None else include.select(prefix, names))]
         self._warn(walk)
         return PathMatches(paths=paths, too_deep=len(walk.too_deep), unreadable=len(walk.unreadable))
@@ -192,15 +192,11 @@ class FileDiscoveryService:
         found: list[DirectoryContent] = []
         count = 0
         self._folders.look()
-        for listing in walk.iter_from(walk.start, self._folders):
-            files, folders, others = listing.files, listing.folders, listing.others
-            count += len(files) + len(others)
+        for content in walk.iter_directories(self._folders):
+            count += len(content.files) + len(content.others)
             if count > max_files:
                 raise TreeTooLarge(max_files)
-            shown = len(files) + len(folders) + len(others)
-            names = listing.names
-            hidden = [] if shown == len(names) else sorted(set(names).difference(files, folders, others))
-            found.append(DirectoryContent(listing.place.relative, files, folders, others, hidden))
+            found.append(content)
         self._warn(walk)
         return found
 
@@ -299,8 +295,8 @@ class FileDiscoveryService:
         """Iterate over the entries, one directory after the other. The complete result is cached at the end."""
         taken, walk, maker = time.time_ns(), self._make_walk(options), EntryMaker(options)
         entries: list[FileEntry] = []
-        for listing in walk:
-            batch = maker.make_entries(listing)
+        for content in walk.iter_directories():
+            batch = maker.make_entries(content)
             entries += batch
             yield batch
         self._warn(walk)
@@ -338,7 +334,7 @@ class FileDiscoveryService:
 
     def _load_patterns(self, root: str) -> list[str]:
         walk = self._make_walk(DiscoveryOptions(root=root))
-        for _ in walk:
+        for _ in walk.iter_directories():
             pass
         self._warn(walk)
         return IgnorePatterns(map(_flatten_rule, walk.reader.rules), root, walk.reader.top)

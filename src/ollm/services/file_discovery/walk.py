@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
-from ollm.domain.files import DiscoveryOptions, EntryType
+from ollm.domain.files import DirectoryContent, DiscoveryOptions, EntryType
 from ollm.domain.struct import Data
 from ollm.services.file_discovery.patterns import compile_globs
 from ollm.services.file_discovery.rules import (
@@ -36,18 +36,6 @@ class PendingDirectory(Data, frozen=True, kw_only=False, gc=False):
         return self.prefix[:-1]
 
 
-class DirectoryListing(Data, frozen=True, kw_only=False, gc=False):
-    """The visible names in a directory, in order. `others` are neither files nor directories; `names` are all names,
-    including hidden ones."""
-
-    place: PendingDirectory
-    files: list[str]
-    folders: list[str]
-    below: list[PendingDirectory]
-    others: list[str]
-    names: list[str]
-
-
 class Walk:
     """One walk below `options.root`, a real and absolute path. It records the timestamps of directories, to detect
     changes later."""
@@ -65,30 +53,23 @@ class Walk:
         self.in_part: set[str] = set()  # Directories with hidden files or with links.
         self.links: list[str] = []  # Symbolic links are shown but not followed.
 
-    def __iter__(self) -> Iterator[DirectoryListing]:
-        """Iterate over directories, each before its contents."""
-        return self.iter_from(self.start)
-
-    def iter_from(self, place: PendingDirectory, memory: FolderMemory | None = None) -> Iterator[DirectoryListing]:
-        """Iterate over a directory and everything below it; with a memory, as last scanned."""
-        waiting = [place]
+    def iter_directories(self, memory: FolderMemory | None = None) -> Iterator[DirectoryContent]:
+        """Iterate over directories, each before its contents; with a memory, as last scanned."""
+        waiting = [self.start]
         while waiting:
-            listing = self.visit(waiting.pop(), memory)
-            if listing is not None:
-                waiting.extend(reversed(listing.below))
-                yield listing
+            place = waiting.pop()
+            path = self.get_path(place.relative)
+            if memory is None:  # The signature is read first, so that a change while the names are read is detected.
+                self.directories[path] = read_signature(path)
+            if found := self._apply_rules(place, path, read_names(path) if memory is None else memory.read(path)):
+                content, below = found
+                waiting.extend(reversed(below))
+                yield content
 
-    def visit(self, place: PendingDirectory, memory: FolderMemory | None = None) -> DirectoryListing | None:
-        """Read one directory. Returns None if it is missing or unreadable. Its signature is read first, so that a
-        change while the names are read is detected."""
-        path = self.get_path(place.prefix[:-1])
-        if memory is not None:
-            return self._apply_rules(place, path, memory.read(path))
-        self.directories[path] = read_signature(path)
-        return self._apply_rules(place, path, read_names(path))
-
-    def _apply_rules(self, place: PendingDirectory, path: str, reading: FolderNames) -> DirectoryListing | None:
-        """Filter the names in the directory at `path` by the rules."""
+    def _apply_rules(
+        self, place: PendingDirectory, path: str, reading: FolderNames
+    ) -> tuple[DirectoryContent, list[PendingDirectory]] | None:
+        """Filter the names in the directory at `path` by the rules. Returns None if it is missing or unreadable."""
         files, folders, others, failure = reading
         prefix, layers = place.prefix, place.layers
         base = self._offset + prefix
@@ -114,7 +95,7 @@ class Walk:
         if len(files) < count or links:
             self.in_part.add(place.relative)
         below = self._list_below(place, layers, folders, links) if folders else []
-        return DirectoryListing(place, files, folders, below, others, names)
+        return DirectoryContent(prefix, files, folders, others, names), below
 
     def get_path_from_top(self, relative: str) -> str:
         """Convert a path from the root to one from the top of the repository, as the rules use it."""

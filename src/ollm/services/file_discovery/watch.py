@@ -87,8 +87,8 @@ class RootWatch:
     def _look(self) -> list[tuple[ChangeKind, str]]:
         walk, before = self._new_walk(), self._files
         self._folders.look()
-        listings = walk.iter_from(walk.start, self._folders)
-        paths = [walk.get_path(listing.place.prefix + name) for listing in listings for name in listing.files]
+        visible = ((content.prefix, name) for content in walk.iter_directories(self._folders) for name in content.files)
+        paths = [walk.get_path(prefix + name) for prefix, name in visible]
         self._files = {path: seen for path in paths if (seen := read_signature(path))}
         changes: list[tuple[ChangeKind, str]] = [
             ("unlink", path) for path in before if path not in self._files and not os.path.lexists(path)
