@@ -23,7 +23,7 @@ from ollm.domain.errors import StartError
 from ollm.domain.struct import Data
 from ollm.system.sandbox.box import Box, Level
 
-__all__ = ["ChildProcess", "ProcessCommand", "ProcessHost", "StartError", "fail_future"]
+__all__ = ["ChildProcess", "ProcessCommand", "ProcessHost", "StartError", "fail_future", "settle_future"]
 
 T = TypeVar("T")
 _PACKAGE_ROOT = str(Path(__file__).parents[2])
@@ -115,11 +115,11 @@ class ChildProcess:
         match words:
             case ["started", pid]:
                 self.pid = int(pid)
-                _settle(self._started, None)
+                settle_future(self._started, None)
             case ["failed", number, where]:
                 fail_future(self._started, StartError(os.strerror(int(number)), where))
             case ["exited", code]:
-                _settle(self._exited, int(code))
+                settle_future(self._exited, int(code))
             case ["denied", *path]:
                 self.denied.append(json.loads(" ".join(path)))
             case _:
@@ -131,11 +131,11 @@ class ChildProcess:
             self._loop.remove_reader(self._control)
             self._control.close()
         fail_future(self._started, StartError("The process that runs commands has stopped.", "start"))
-        _settle(self._exited, -9)
-        _settle(self._gone, None)
+        settle_future(self._exited, -9)
+        settle_future(self._gone, None)
 
 
-def _settle(future: asyncio.Future[T], value: T) -> None:
+def settle_future(future: asyncio.Future[T], value: T) -> None:
     if not future.done():
         future.set_result(value)
 

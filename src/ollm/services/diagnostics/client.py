@@ -17,8 +17,9 @@ from ollm.domain.clock import monotonic
 from ollm.domain.errors import OllmError, StartError
 from ollm.domain.struct import Data
 from ollm.services.diagnostics.servers import FoundServer
+from ollm.system.folders import FolderStamp, read_stamp
 from ollm.system.paths import Boundary
-from ollm.system.processes import ProcessCommand, ProcessHost
+from ollm.system.processes import ProcessCommand, ProcessHost, fail_future, settle_future
 from ollm.system.program_pipes import PipedProgram, RunningProgram, keep_program, start_with_pipes
 from ollm.system.sandbox.sandbox import Sandbox
 from ollm.system.terminal_text import flatten_text
@@ -112,7 +113,7 @@ class OpenFile(msgspec.Struct):
     text: str
     version: int
     sent: float
-    stamp: tuple[int, int] | None = None
+    stamp: FolderStamp | None = None
 
 
 class LanguageClient:
@@ -182,18 +183,18 @@ class LanguageClient:
         name, uri, now = str(path), path.as_uri(), monotonic()
         file = self.files.get(name)
         if file is not None and file.text == text:
-            file.stamp = read_stamp(path)
+            file.stamp = read_stamp(name)
             return False
         self._unasked_bytes = 0
         if file is None:
             while len(self.files) >= MAX_OPEN_FILES:
                 self._close_file(min(self.files, key=lambda name: self.files[name].sent))
-            self.files[name] = OpenFile(text=text, version=1, sent=now, stamp=read_stamp(path))
+            self.files[name] = OpenFile(text=text, version=1, sent=now, stamp=read_stamp(name))
             language = self.server.language.suffixes.get(path.suffix.lower(), self.server.language.name)
             document = {"uri": uri, "languageId": language, "version": 1, "text": text}
             self._notify("textDocument/didOpen", {"textDocument": document})
         else:
-            file.text, file.version, file.sent, file.stamp = text, file.version + 1, now, read_stamp(path)
+            file.text, file.version, file.sent, file.stamp = text, file.version + 1, now, read_stamp(name)
             document = {"uri": uri, "version": file.version}
             self._notify("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]})
             self._notify("textDocument/didSave", {"textDocument": {"uri": uri}})
@@ -213,7 +214,7 @@ class LanguageClient:
         return sent
 
     def list_stale_files(self) -> list[str]:
-        return [name for name, file in self.files.items() if read_stamp(Path(name)) != file.stamp]
+        return [name for name, file in self.files.items() if read_stamp(name) != file.stamp]
 
     async def refresh(self, *paths: Path) -> None:
         """Wait until the server has reported on the current text of these files. Servers need not repeat a report that
@@ -325,8 +326,7 @@ class LanguageClient:
         self.gone = self.gone or reason
         self._news.set()
         for answer in self._answers.values():
-            if not answer.done():
-                answer.set_exception(ServerGoneError(self.gone))
+            fail_future(answer, ServerGoneError(self.gone))
 
     def _receive(self, message: Any) -> None:
         match message:
@@ -340,11 +340,11 @@ class LanguageClient:
             }:
                 self._keep_report(uri, items, told.get("version"))
             case {"id": int(number), "result": result} if number in self._answers:
-                _settle(self._answers[number], result)
+                settle_future(self._answers[number], result)
             case {"id": int(number), **more} if number in self._answers:
                 error = more.get("error")
                 self._refusal = f": {error.get('message')}"[:MAX_REASON_CHARS] if isinstance(error, dict) else ""
-                _settle(self._answers[number], None)
+                settle_future(self._answers[number], None)
 
     def _find_setting(self, item: Any) -> Any:
         found: Any = self.server.settings
@@ -362,11 +362,6 @@ class LanguageClient:
         self._news.set()
 
 
-def _settle(answer: asyncio.Future[Any], value: Any) -> None:
-    if not answer.done():
-        answer.set_result(value)
-
-
 def read_source(boundary: Boundary, path: Path) -> str | None:
     """Read a source file, or return None if it is gone, too large, or leads out of the workspace by now."""
     try:
@@ -375,12 +370,3 @@ def read_source(boundary: Boundary, path: Path) -> str | None:
     except (OllmError, OSError):
         return None
     return content.decode("utf-8", "replace") if len(content) <= MAX_FILE_BYTES else None
-
-
-def read_stamp(path: Path) -> tuple[int, int] | None:
-    """Read what tells one state of a file on disk from the next."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
