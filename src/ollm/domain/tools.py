@@ -40,8 +40,8 @@ class ErrorInfo(Data, frozen=True):
     message: str
 
 
-class ToolResult(SparseData, frozen=True):
-    """The outcome of a call: one channel for the model, one for the person.
+class CallOutput(SparseData, frozen=True):
+    """What a call brought: one channel for the model, one for the person.
 
     `full_output` holds the text truncated from `llm_content` (up to 1 MiB), so that `recall` can read it.
     `diff` and `images` are displayed, or sent to models with vision; they are not part of the text.
@@ -51,9 +51,14 @@ class ToolResult(SparseData, frozen=True):
     return_display: str = ""
     full_output: str | None = None
     exit_code: int | None = None
-    error: ErrorInfo | None = None
-    images: tuple[ImagePart, ...] = ()
     diff: str = ""
+    images: tuple[ImagePart, ...] = ()
+
+
+class ToolResult(CallOutput, frozen=True):
+    """The outcome of a call."""
+
+    error: ErrorInfo | None = None
 
     @property
     def ok(self) -> bool:
@@ -67,15 +72,9 @@ class AnsweredQuestion(Data, frozen=True):
     answer: str
 
 
-class RecordedResult(SparseData, frozen=True):
+class RecordedResult(CallOutput, frozen=True):
     """A result as recorded in the session (D's fields, plus the truncated text and the person's answers)."""
 
-    llm_content: str
-    return_display: str = ""
-    full_output: str | None = None
-    exit_code: int | None = None
-    diff: str = ""
-    images: tuple[ImagePart, ...] = ()
     questions: tuple[AnsweredQuestion, ...] = ()
 
 
