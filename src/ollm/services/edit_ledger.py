@@ -90,9 +90,8 @@ class EditLedger:
         make_private_directory(folder)
         names = self._list_copies(folder, kind)
         number = int(names[-1].stem) + 1 if names else 1
-        head = UndoCopy(path=show_name(str(path)), existed=before is not None, after=compute_digest(after))
         copy = folder / f"{number:08d}.{kind}"
-        replace_file(copy, msgspec.json.encode(head) + b"\n" + (before or b""))
+        _write_copy(copy, path, before, after)
         for old in names[: max(len(names) + 1 - MAX_UNDO_COPIES, 0)]:
             old.unlink(missing_ok=True)
         return copy
@@ -115,8 +114,7 @@ class EditLedger:
         self.remember_file(path, path.stat(), content)
         edit = self.find_last_edit()
         if edit and edit.path == path:
-            head = UndoCopy(path=show_name(str(path)), existed=edit.before is not None, after=compute_digest(content))
-            replace_file(edit.copy, msgspec.json.encode(head) + b"\n" + (edit.before or b""))
+            _write_copy(edit.copy, path, edit.before, content)
 
     def save_opposite(self, edit: LastEdit, now: bytes | None) -> None:
         """Save the content that an undo or redo is about to replace."""
@@ -124,6 +122,11 @@ class EditLedger:
 
     def _list_copies(self, folder: Path, kind: CopyKind) -> list[Path]:
         return sorted(folder.glob(f"*.{kind}")) if folder.is_dir() else []
+
+
+def _write_copy(copy: Path, path: Path, before: bytes | None, after: bytes) -> None:
+    head = UndoCopy(path=show_name(str(path)), existed=before is not None, after=compute_digest(after))
+    replace_file(copy, msgspec.json.encode(head) + b"\n" + (before or b""))
 
 
 def _identify_state(status: os.stat_result) -> tuple[int, ...]:
