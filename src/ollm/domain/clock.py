@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 Clock = Callable[[], datetime]
 NewId = Callable[[], str]
+monotonic = time.monotonic
 
 
 def now() -> datetime:
@@ -52,10 +53,6 @@ def parse_epoch_ms(text: str) -> int:
         return to_epoch_ms(parse_stamp(text))
     except (TypeError, ValueError, OverflowError):
         return 0
-
-
-def monotonic() -> float:
-    return time.monotonic()
 
 
 def make_id() -> str:

@@ -6,7 +6,6 @@ import logging
 import math
 import re
 from collections.abc import Callable
-from datetime import timedelta
 from typing import get_args
 
 from ollm.domain.clock import Clock, format_stamp, now, parse_stamp
@@ -141,12 +140,7 @@ def fit_entries(
 
 
 def _compute_expiry(entry: ContextEntry) -> float:
-    if entry.ttl_seconds is None:
-        return math.inf
-    try:
-        return (parse_stamp(entry.timestamp) + timedelta(seconds=entry.ttl_seconds)).timestamp()
-    except OverflowError:
-        return math.inf
+    return math.inf if entry.ttl_seconds is None else parse_stamp(entry.timestamp).timestamp() + entry.ttl_seconds
 
 
 def _find_fault(entry: ContextEntry) -> str:
