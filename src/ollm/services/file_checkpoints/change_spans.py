@@ -37,6 +37,7 @@ from ollm.services.file_checkpoints.tree import (
 )
 from ollm.store.file_objects import FileObjects
 from ollm.system.beneath import LinkFound
+from ollm.system.locks import OwnerLock
 
 
 class LookFurther(Exception):  # noqa: N818 - not a fault: the caller looks at the whole tree instead
@@ -127,7 +128,7 @@ class ChangeSpans:
         self._clock = clock
         self._open: tuple[str, CheckpointRecord] | None = None
         self._newest: tuple[str, CheckpointRecord] | None = None
-        self._held: int | None = None
+        self._held: OwnerLock | None = None
         self._cleaned = False
 
     @property
@@ -163,9 +164,8 @@ class ChangeSpans:
         """Save the state after the changes. Returns None if no record is open."""
         if self._open is None:
             return None
-        held, self._held = self._held, None
-        if held is not None:
-            os.close(held)
+        if self._held:
+            self._held.release()
         with self.objects.hold_lock():
             return self._end()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -17,7 +15,7 @@ from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.struct import Data
 from ollm.services.file_checkpoints.tree import collect_digests
 from ollm.store.file_objects import FileObjects, ObjectsState
-from ollm.system.atomic import FILE_MODE
+from ollm.system.locks import OwnerLock
 
 RecordKind = Literal["turn", "undo", "rewind", "redo", "pruned", "missed"]
 
@@ -188,25 +186,16 @@ class CheckpointEraser:
                 raise StorageError(f"Cannot remove the checkpoints in {place}: {error.strerror}.") from error
 
 
-_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-
-
-def hold_file(path: Path) -> int | None:
-    """Lock a file for as long as its descriptor is open. Returns None if that is not possible."""
-    with suppress(OSError):
-        descriptor = os.open(path, _FLAGS | os.O_CREAT, FILE_MODE)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(descriptor)
-            raise
-        return descriptor
-    return None
+def hold_file(path: Path) -> OwnerLock:
+    """Lock a file until the lock is released, if that is possible."""
+    lock = OwnerLock(path)
+    with suppress(OSError, BusyError):
+        lock.acquire(path.stem)
+    return lock
 
 
 def is_held(path: Path) -> bool:
     """Return True if a process that is alive has locked the file."""
-    if path.exists() and (descriptor := hold_file(path)) is not None:
-        os.close(descriptor)
-        return False
+    if path.exists():
+        hold_file(path).release()
     return path.exists()
