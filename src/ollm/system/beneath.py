@@ -17,7 +17,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.system.atomic import sync_directory, write_all
 
 _DIRECTORY_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR)
 _NO_HARD_LINK_ERRORS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -86,7 +86,7 @@ def open_regular(root: Path, path: Path) -> int:
         name = _get_last_name(root, path)
         _require_regular(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
         try:
-            descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)
+            descriptor = os.open(name, READ_FLAGS, dir_fd=parent)
         except OSError as error:
             raise _detect_link(error, name, parent) from error
     try:
@@ -167,7 +167,7 @@ def _inherit_attributes(name: str, parent: int, before: os.stat_result, target: 
     """Copy owner and mode of a file, and if it can be read its extended attributes, as far as the system permits."""
     with suppress(OSError):
         os.fchown(target, before.st_uid, before.st_gid)
-    with suppress(OSError, AttributeError), os.fdopen(os.open(name, _READ_FLAGS, dir_fd=parent), "rb") as source:
+    with suppress(OSError, AttributeError), os.fdopen(os.open(name, READ_FLAGS, dir_fd=parent), "rb") as source:
         for attribute in os.listxattr(source.fileno()):
             with suppress(OSError):
                 os.setxattr(target, attribute, os.getxattr(source.fileno(), attribute))

@@ -31,11 +31,11 @@ from ollm.services.file_checkpoints.tree import (
 )
 from ollm.store.file_objects import FileObjects
 from ollm.system.atomic import replace_file
+from ollm.system.beneath import READ_FLAGS
 from ollm.system.folders import is_settled
 
 INDEX_VERSION = 1
 INDEX_SHARE = 100  # The index is rewritten when it lacks one in this many files.
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
 FileStamp = tuple[int, int, int, int, int]
@@ -299,7 +299,7 @@ class TreeTaker:
             return TreeEntry("x", mode, b"is not a regular file")
         if status.st_size > self._max_file_bytes:
             return _make_large_entry(mode, status)
-        descriptor = os.open(self._root + path, _READ_FLAGS)
+        descriptor = os.open(self._root + path, READ_FLAGS)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):

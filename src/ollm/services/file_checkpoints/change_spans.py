@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 
 from ollm.config.settings import CheckpointSettings
 from ollm.domain.clock import Clock, format_stamp
-from ollm.domain.errors import StorageError
+from ollm.domain.errors import OllmError, StorageError
 from ollm.services.file_checkpoints.capture import CheckpointsOffError, ScanTree, TreeTaker
 from ollm.services.file_checkpoints.records import (
     CheckpointRecord,
@@ -24,7 +23,7 @@ from ollm.services.file_checkpoints.records import (
     hold_file,
     is_held,
 )
-from ollm.services.file_checkpoints.restore import is_done, list_changes, open_below, peek_journal
+from ollm.services.file_checkpoints.restore import is_done, list_changes, peek_journal
 from ollm.services.file_checkpoints.tree import (
     RULE_FILES,
     CheckpointPlace,
@@ -36,7 +35,7 @@ from ollm.services.file_checkpoints.tree import (
     keep_mode,
 )
 from ollm.store.file_objects import FileObjects
-from ollm.system.beneath import LinkFound
+from ollm.system.beneath import LinkFound, open_regular
 from ollm.system.locks import OwnerLock
 
 
@@ -59,7 +58,7 @@ def renew_files(objects: FileObjects, root: Path, tree: bytes, paths: Iterable[s
         with objects.put_together():
             now = [PathChange(path, None, _read_file(objects, root, path, max_file_bytes)) for path in paths]
             return apply_changes(objects, tree, now)
-    except (OSError, LinkFound, StorageError) as error:
+    except (OSError, LinkFound, OllmError) as error:
         raise LookFurther from error
 
 
@@ -78,9 +77,9 @@ def _is_file(objects: FileObjects, tree: bytes, path: str) -> bool:
 
 
 def _read_file(objects: FileObjects, root: Path, path: str, max_file_bytes: int) -> TreeEntry:
-    with open_below(root, path) as file:
+    with os.fdopen(open_regular(root, root / path), "rb") as file:
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_size > max_file_bytes:
+        if status.st_nlink > 1 or status.st_size > max_file_bytes:
             raise LookFurther
         return TreeEntry("f", keep_mode(status.st_mode), objects.put(file.read()))
 

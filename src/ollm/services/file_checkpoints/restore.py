@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -31,11 +31,10 @@ from ollm.services.file_checkpoints.tree import (
 )
 from ollm.store.file_objects import FileObjects
 from ollm.system.atomic import replace_file, sync, sync_directory, write_all
-from ollm.system.beneath import LinkFound, open_parent_directory
+from ollm.system.beneath import READ_FLAGS, LinkFound, open_parent_directory
 
 MAX_SYNCED_FILES = 500
 CHANGED_MEANWHILE = "changed while it was restored"
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -196,7 +195,7 @@ def _read_entry(parent: int, name: str) -> TreeEntry:
     if not stat.S_ISREG(status.st_mode):
         return TreeEntry("x", mode, b"is not a regular file")
     try:
-        descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)
+        descriptor = os.open(name, READ_FLAGS, dir_fd=parent)
     except PermissionError:
         return TreeEntry("x", mode, b"cannot be read")
     with os.fdopen(descriptor, "rb") as file:
@@ -209,16 +208,6 @@ def _describe_error(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"could not be restored: {error.strerror or error}"
     return str(error)
-
-
-@contextmanager
-def open_below(root: Path, path: str) -> Iterator[BinaryIO]:
-    """Open a file for reading without following any symbolic link."""
-    full = root / path
-    with open_parent_directory(root, full) as parent:
-        descriptor = os.open(full.name, _READ_FLAGS, dir_fd=parent)
-    with os.fdopen(descriptor, "rb") as file:
-        yield file
 
 
 RestoreScope = Literal["talk", "files", "both"]

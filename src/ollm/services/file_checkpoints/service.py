@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ollm.domain.clock import format_stamp
-from ollm.domain.errors import BusyError, StorageError, UsageError
+from ollm.domain.errors import BusyError, StorageError, ToolFailure, UsageError
 from ollm.services.file_checkpoints.capture import CapturedTree
 from ollm.services.file_checkpoints.change_spans import ChangeSpans, complete_records
 from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords
@@ -29,7 +29,6 @@ from ollm.services.file_checkpoints.restore import (
     join_results,
     list_unsaved,
     make_editor_change,
-    open_below,
     peek_journal,
     remove_journal,
     run_journal,
@@ -47,7 +46,7 @@ from ollm.services.file_checkpoints.tree import (
     plan_steps,
 )
 from ollm.store.file_objects import FileObjects, ScratchObjects
-from ollm.system.beneath import LinkFound
+from ollm.system.beneath import LinkFound, open_regular
 
 
 def list_record_changes(objects: FileObjects, root: Path, record: CheckpointRecord, end: str) -> list[PathChange]:
@@ -164,8 +163,8 @@ class FileCheckpoints(ChangeSpans):
         try:
             return self.objects.read(entry.value)
         except StorageError:
-            with suppress(OSError, LinkFound):
-                with open_below(self.root, path) as file:
+            with suppress(OSError, LinkFound, ToolFailure):
+                with os.fdopen(open_regular(self.root, self.root / path), "rb") as file:
                     content = file.read()
                 if hashlib.sha256(content).digest() == entry.value:
                     return content
