@@ -24,14 +24,12 @@ from ollm.domain.events import (
     SnapshotRestored,
 )
 from ollm.domain.messages import PromptMessage
-from ollm.domain.session import ContextSnapshot, SnapshotMetadata, SnapshotTrigger
+from ollm.domain.session import ContextSnapshot, SnapshotMetadata, SnapshotSummary, SnapshotTrigger
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count, shorten_line
 
 if TYPE_CHECKING:
-    from ollm.domain.session import SnapshotSummary
     from ollm.store.snapshot_files import SnapshotFiles
-
 
 DEFAULT_MODE: ModeName = "code"
 MAX_ASKED_CHARACTERS = 80

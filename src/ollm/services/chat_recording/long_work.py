@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from ollm.store.session_files.loading import LoadedSession
-    from ollm.store.session_files.store import SessionFiles
-    from ollm.store.session_files.writer import SessionWriter
+from ollm.store.session_files.loading import LoadedSession
+from ollm.store.session_files.store import SessionFiles
+from ollm.store.session_files.writer import SessionWriter
 
 LONG_WORK_BYTES = 1 << 20  # Work on more bytes than this would block other sessions for too long.
 Done = TypeVar("Done")

@@ -22,23 +22,20 @@ from ollm.domain.errors import NotFoundError, OllmError, StorageError
 from ollm.domain.events import Event, MessageRecorded, Notice, SessionCreated, SessionSaved, ToolCallRecorded
 from ollm.domain.lazy import compile_late
 from ollm.domain.messages import Message, TextPart, ThinkingPart
-from ollm.domain.session import Session, SessionMetadata, SessionSummary
+from ollm.domain.session import ParentCall, Session, SessionMetadata, SessionSummary
+from ollm.domain.tools import ToolCallRecord
 from ollm.services.chat_recording.library import SessionLibrary, format_removed_notice
 from ollm.services.chat_recording.long_work import LongWork
 from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files.journal import clean_json
+from ollm.store.session_files.loading import LoadedSession
 from ollm.store.session_files.places import SessionPlaces, parse_id
-from ollm.store.session_files.store import SessionFiles
+from ollm.store.session_files.store import MessagePage, SessionFiles
 from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES
 from ollm.store.session_files.writer import TEXT_SECONDS, SessionWriter, make_unsaved_error
 
 if TYPE_CHECKING:
-    from ollm.domain.session import ParentCall
-    from ollm.domain.tools import ToolCallRecord
     from ollm.services.chat_recording.fork import Fork
-    from ollm.store.session_files.loading import LoadedSession
-    from ollm.store.session_files.store import MessagePage
-
 
 MAX_TITLE_CHARS = 80
 _FENCED = compile_late(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")

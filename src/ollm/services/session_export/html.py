@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -24,12 +24,10 @@ from ollm.services.session_export.markdown import (
 from ollm.system.terminal_text import escape_controls
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from importlib.resources.abc import Traversable
 
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
-
 
 MAX_COLOURED_CHARS = 60_000  # Colouring longer code takes seconds.
 
