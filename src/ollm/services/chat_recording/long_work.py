@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from ollm.store.session_files.loading import LoadedSession
 from ollm.store.session_files.store import SessionFiles
 from ollm.store.session_files.writer import SessionWriter
+
+if TYPE_CHECKING:
+    from ollm.store.session_files.loading import LoadedSession
 
 LONG_WORK_BYTES = 1 << 20  # Work on more bytes than this would block other sessions for too long.
 Done = TypeVar("Done")

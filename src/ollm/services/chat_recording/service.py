@@ -28,7 +28,6 @@ from ollm.services.chat_recording.library import SessionLibrary, format_removed_
 from ollm.services.chat_recording.long_work import LongWork
 from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files.journal import clean_json
-from ollm.store.session_files.loading import LoadedSession
 from ollm.store.session_files.places import SessionPlaces, parse_id
 from ollm.store.session_files.store import MessagePage, SessionFiles
 from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES
@@ -36,6 +35,7 @@ from ollm.store.session_files.writer import TEXT_SECONDS, SessionWriter, make_un
 
 if TYPE_CHECKING:
     from ollm.services.chat_recording.fork import Fork
+    from ollm.store.session_files.loading import LoadedSession
 
 MAX_TITLE_CHARS = 80
 _FENCED = compile_late(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
