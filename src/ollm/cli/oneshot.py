@@ -181,11 +181,11 @@ def print_markdown(text: str, theme: ScreenTheme) -> None:
 
 def warn_if_untrusted(start: ChatArguments) -> None:
     """Warn that the workspace's own files are not used, since no question can be asked here."""
-    book = ProcessScope(workspace=start.workspace).trust_book
-    if book.get_state(start.workspace).unanswered:
+    state = ProcessScope(workspace=start.workspace).trust_book.get_state(start.workspace)
+    if state.unanswered:
         from ollm.cli.trust import describe_untrusted
 
-        sys.stderr.write(f"ollm: {describe_untrusted(book, start.workspace)}\n")
+        sys.stderr.write(f"ollm: {describe_untrusted(state)}\n")
 
 
 def stop_on_signals(conversation: Conversation, received: list[signal.Signals]) -> None:

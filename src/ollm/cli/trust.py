@@ -74,11 +74,8 @@ def ask_trust(book: TrustBook, workspace: Path) -> None:
         print("Not used. Run `ollm trust` to change that.")
 
 
-def describe_untrusted(book: TrustBook, workspace: Path) -> str:
-    """Describe untrusted files in one line for non-interactive use, or return "" if there are none."""
-    state = book.get_state(workspace)
-    if not state.unanswered:
-        return ""
+def describe_untrusted(state: TrustState) -> str:
+    """Describe untrusted files in one line for non-interactive use."""
     names = format_names([make_printable(name) for name in state.files], 3)
     place = make_printable(state.workspace)
     return f"{place} is not trusted, so these files are ignored: {names}. Run `ollm trust` to use them."
