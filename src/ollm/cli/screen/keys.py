@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition, Filter, has_completions, has_focus
+from prompt_toolkit.filters import Condition, Filter, has_completions, has_focus, vi_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
@@ -22,7 +22,6 @@ class KeyFilters:
         self.asking: Filter = Condition(lambda: screen.questions.takes_keys)
         self.answering: Filter = self.asking & Condition(lambda: not screen.buffer.text)
         self.choosing: Filter = Condition(lambda: screen.dialog.list is not None)
-        self.vi: Filter = Condition(lambda: screen.is_vi)
         self.here: Filter = has_focus(screen.buffer)
         self.typing: Filter = self.here & ~self.answering & ~self.choosing
         self.typed_ahead: Filter = Condition(self._is_typed_ahead)
@@ -170,7 +169,7 @@ def list_stop_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
     empty = Condition(lambda: not screen.buffer.text)
     here = filters.here & ~filters.choosing
     return [
-        ("escape", here & (~filters.vi | filters.asking), escape),
+        ("escape", here & (~vi_mode | filters.asking), escape),
         ("c-c", here, stop_or_leave),
         ("c-d", empty & filters.typing, lambda _: screen.leave()),
     ]

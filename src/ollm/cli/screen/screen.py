@@ -121,7 +121,6 @@ class ChatScreen:
 
     def __init__(self, options: ScreenOptions, find_files: Find, pick: Pick) -> None:
         self.options = options
-        self.is_vi = options.vi
         self.next = CommandReply(follow_up="exit")
         self.left: str | None = None  # Id of the last session.
         self.questions = ConfirmationQueue()
@@ -320,9 +319,8 @@ class ChatScreen:
     def change_look(self, name: str, value: str) -> None:
         """Choose a theme, or switch between the keys of vi and emacs; the choice is saved."""
         if name == "vim":
-            self.is_vi = not self.is_vi
-            self.app.editing_mode = EditingMode.VI if self.is_vi else EditingMode.EMACS
-            self._save_look("keys", "vi" if self.is_vi else "emacs")
+            self.app.editing_mode = EditingMode.VI if self.app.editing_mode == EditingMode.EMACS else EditingMode.EMACS
+            self._save_look("keys", self.app.editing_mode.value.lower())
         elif value in THEME_NAMES:
             self._use_theme(value)
         else:
