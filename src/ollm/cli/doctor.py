@@ -6,12 +6,12 @@ import asyncio
 import shlex
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -30,7 +30,7 @@ from ollm.providers.base import is_called, name_model
 from ollm.providers.registry import ROLES
 from ollm.providers.server_errors import lists_no_models
 from ollm.providers.window import FALLBACK_WINDOW_TOKENS, choose_window
-from ollm.runtime.model.probe import Trial, measure_speed
+from ollm.runtime.model.probe import measure_speed
 from ollm.runtime.observers.server_memory import describe_memory
 from ollm.services.compare import find_new_models, find_results
 from ollm.store.model_facts import make_facts_key
@@ -67,6 +67,7 @@ EXTRAS = {
     "search": "ddgs",
 }
 Row = tuple[str, str]
+T = TypeVar("T")
 
 
 @click.command()
@@ -87,17 +88,25 @@ def doctor(clean: bool, measure: bool, model: bool, process: ProcessScope, as_js
 
 
 async def _run_doctor(process: ProcessScope, *, measured: bool, tested: bool, as_json: bool) -> int:
-    trials: tuple[Trial, ...] = ()
-    failure = None
-    if tested:
+    failures: list[OllmError] = []
+
+    async def try_step(work: Coroutine[Any, Any, T]) -> T | None:
         try:
-            trials = (await run_trials(process, None, faults_only=True)).trials
+            return await work
         except OllmError as error:
-            failure = error
+            failures.append(error)
+            return None
+
+    card = await try_step(run_trials(process, None, faults_only=True)) if tested else None
     with show_waiting("asking the model server"):
-        document, rows, failure = await diagnose(process, measured=measured, trials=trials, failure=failure)
-    is_faulty = any(trial.fault for trial in trials)
-    document = {"ok": failure is None and not is_faulty, **msgspec.to_builtins(document, enc_hook=str)}
+        server, facts = await try_step(_inspect_server(process, measured=measured)) or (None, None)
+        failure = failures[-1] if failures else None
+        report = {"server": server, "error": failure.message if failure else None, "facts": facts}
+        found = {**report, "trials": card.trials if card else (), **await _inspect_setup(process, server)}
+    found["next"] = _suggest_next_step(found, failure)
+    is_faulty = any(trial.fault for trial in found["trials"])
+    document = {"ok": failure is None and not is_faulty, **msgspec.to_builtins(found, enc_hook=str)}
+    rows = (*_describe_server(found), *_describe_machine(found))
     print_result(document, "\n".join(_wrap_row(name, make_printable(text)) for name, text in rows), as_json=as_json)
     return failure.exit_code if failure else ModelError.exit_code if is_faulty else 0
 
@@ -110,40 +119,27 @@ def _wrap_row(name: str, text: str) -> str:
     return wrap_words(label + text, " " * LABEL_CELLS)
 
 
-async def diagnose(
-    process: ProcessScope, *, measured: bool, trials: tuple[Trial, ...] = (), failure: OllmError | None = None
-) -> tuple[dict[str, Any], list[Row], OllmError | None]:
-    """Diagnose the setup. Returns a document, its rows for people, and the error found or the `failure` of the trials,
-    which are not raised."""
-    server: dict[str, Any] | None = None
-    facts, error = None, failure
-    try:
-        server, facts = await _inspect_server(process, measured=measured)
-    except OllmError as found:
-        error = found
+async def _inspect_setup(process: ProcessScope, server: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Inspect everything but the server in use."""
     answering, hardware = await _find_answering_servers(process), inspect_hardware()
     is_wanting = server is None or (server["type"], server["model"]) == TINY_MODEL
     problems = [str(problem) for problem in process.loaded_settings.problems]
-    with_server: dict[str, Any] = {
-        "server": server,
-        "error": error.message if error else None,
+    scope = WorkspaceScope(process, process.workspace or Path.cwd())
+    sandbox = _inspect_sandbox(scope)
+    models = [*(name for other in answering for name in other["models"]), *([server["model"]] if server else ())]
+    return {
         "answering": answering,
         "roles": await _inspect_roles(process) if server else {},
-        "facts": facts,
-        "trials": trials,
         "hardware": hardware,
         "models": suggest_models(hardware) if is_wanting else {},
         "problems": problems,
-        "comparison": find_new_models(
-            find_results(process.home.root, process.workspace or Path.cwd()),
-            [*(name for other in answering for name in other["models"]), *([server["model"]] if server else ())],
-        ),
+        "comparison": find_new_models(find_results(process.home.root, scope.path), models),
         "unmatched": [] if problems else await process.providers.list_unmatched_settings(process.settings),
+        **sandbox,
+        **_inspect_home(process),
+        "machine": check_machine(),
+        "languageServers": _find_language_servers(scope, sandbox["visible"]),
     }
-    here = {**_inspect_sandbox(process), **_inspect_home(process), "machine": check_machine()}
-    document = {**with_server, **here, "languageServers": _find_language_servers(process, here["visible"])}
-    document["next"] = _suggest_next_step(document, error)
-    return document, [*_describe_server(document), *_describe_machine(document)], error
 
 
 def _describe_server(found: Mapping[str, Any]) -> Iterator[Row]:
@@ -226,9 +222,9 @@ async def _inspect_roles(process: ProcessScope) -> dict[str, str]:
     return found
 
 
-def _inspect_sandbox(process: ProcessScope) -> dict[str, Any]:
+def _inspect_sandbox(scope: WorkspaceScope) -> dict[str, Any]:
     """Describe the sandbox level, tested now, the visible parts of the home, and the hidden parts of PATH."""
-    taken = process.home.taken
+    taken = scope.process.home.taken
     folders = [folder for folder in taken.glob("*/*") if folder.is_dir() and folder.parent.name != "open"]
     moved = {
         str(folder): format_names(sorted(path.name for path in folder.iterdir()), MAX_MOVED_NAMES)
@@ -237,11 +233,11 @@ def _inspect_sandbox(process: ProcessScope) -> dict[str, Any]:
     found: dict[str, Any] = {
         "visible": (),
         "leftOut": (),
-        "boxCache": sum(measure_cache(process.home.cache).values()),
+        "boxCache": sum(measure_cache(scope.process.home.cache).values()),
         "movedAside": moved,
     }
     try:
-        sandbox = WorkspaceScope(process, process.workspace or Path.cwd()).create_sandbox()
+        sandbox = scope.create_sandbox()
         if sandbox.mode != "off" and sandbox.unboxable is None:
             sandbox.level = sandbox.probe()
         seen = {} if sandbox.level == "none" else {"visible": sandbox.visible, "leftOut": sandbox.left_out}
@@ -294,8 +290,7 @@ def check_machine() -> list[dict[str, Any]]:
     return [*found, {"name": "FTS5", "ok": has_search, "detail": needs}, *extras]
 
 
-def _find_language_servers(process: ProcessScope, visible: Sequence[str]) -> dict[str, str]:
-    scope = WorkspaceScope(process, process.workspace or Path.cwd())
+def _find_language_servers(scope: WorkspaceScope, visible: Sequence[str]) -> dict[str, str]:
     try:
         finder = scope.create_server_finder()
     except OllmError:  # Unusable settings are reported already.
