@@ -154,10 +154,9 @@ def push(
         if notice := archive.announce(ids):
             warn(notice)
         report = archive.push(connection, ids, make_progress("Sending"))
-    if as_json:
-        print_json(report)
-    else:
-        print_report(report)
+    for session_id, why in report.skipped.items():
+        warn(f"{session_id} was not sent: {make_printable(why)}")
+    print_result(report, describe_push(report), as_json=as_json)
     return ExitCode.FAILED if report.skipped else ExitCode.DONE
 
 
@@ -167,29 +166,21 @@ def push_forks(archive: TeamArchive, ids: list[str], *, as_json: bool) -> int:
         raise UsageError("--fork needs the ID of a session.", action="For example: ollm archive push ID --fork.")
     with archive.connect() as connection:
         forks = [push_fork(archive, connection, session_id) for session_id in ids]
-    if as_json:
-        print_json(forks)
-        return ExitCode.DONE
+    lines = []
     for fork in forks:
-        there = make_printable(f"{fork.owner} on {fork.host}")
-        print(f"Sent what was said here as session {fork.session_id}.")
-        print(
-            f"Session {fork.source} stays as it is here: {make_printable(fork.behind)}"
-            if fork.behind
-            else f"Session {fork.source} is now as it is in the archive, from {there}."
-        )
+        there = f"is now as it is in the archive, from {fork.owner} on {fork.host}."
+        lines.append(f"Sent what was said here as session {fork.session_id}.")
+        lines.append(f"Session {fork.source} {f'stays as it is here: {fork.behind}' if fork.behind else there}")
+    print_result(forks, "\n".join(map(make_printable, lines)), as_json=as_json)
     return ExitCode.DONE
 
 
-def print_report(report: PushReport) -> None:
-    for session_id, why in report.skipped.items():
-        warn(f"{session_id} was not sent: {make_printable(why)}")
-    if report.sessions:
-        print(f"Sent {format_count(report.sessions, 'session')} ({format_count(report.records, 'record')}).")
-    if report.deleted:
-        print(f"Deleted {format_count(report.deleted, 'session')} there.")
-    if not (report.sessions or report.deleted or report.skipped):
-        print("Nothing to send; the archive is up to date.")
+def describe_push(report: PushReport) -> str:
+    if not (report.sessions or report.deleted):
+        return "Nothing was sent." if report.skipped else "Nothing to send; the archive is up to date."
+    sent = f"Sent {format_count(report.sessions, 'session')} ({format_count(report.records, 'record')})."
+    deleted = f"Deleted {format_count(report.deleted, 'session')} there."
+    return "\n".join([sent] * bool(report.sessions) + [deleted] * bool(report.deleted))
 
 
 @archive.command("list", short_help="List the sessions in the archive.")
