@@ -9,7 +9,7 @@ import click
 
 from ollm.app import ClosedSession, ProcessScope
 from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn
-from ollm.cli.sessions.view import resolve_session_id
+from ollm.cli.sessions.view import resolve_session_id, warn_damage
 from ollm.domain.errors import NotFoundError
 from ollm.domain.session import Session
 from ollm.providers.base import name_model
@@ -63,8 +63,7 @@ def _load_session(process: ProcessScope, session: str | None, workspace: str | N
             raise
         warn(f"{error.message} Showing what a new session starts with.")
         return None
-    if loaded.damage:
-        warn(f"some data could not be read: {loaded.damage}.")
+    warn_damage(loaded.damage)
     return loaded.session
 
 

@@ -10,7 +10,6 @@ from ollm.app import ClosedSession, ProcessScope
 from ollm.cli.options import (
     confirm_or_fail,
     format_table,
-    print_json,
     print_result,
     resolve_workspace,
     shared_options,
@@ -52,14 +51,13 @@ def show(snapshot: str, as_json: bool) -> None:
     """Show a snapshot."""
     scope = _open_scope(None)
     found = scope.snapshot_files.load(scope.snapshot_files.find(snapshot))
-    if as_json:
-        print_json(found)
-        return
-    print(f"Snapshot {found.id} of session {found.session_id}, taken {format_age(found.timestamp)} ({found.trigger})")
-    size = f"{found.token_count} tokens of {found.metadata.context_size}"
-    print(f"{size}, mode {found.mode}, {make_printable(found.summary)}")
-    for message in read_context(found).messages:
-        print(f"  {message.role:9} {make_printable(' '.join(message.content.split())[:100])}")
+    messages = (f"  {one.role:9} {' '.join(one.content.split())[:100]}" for one in read_context(found).messages)
+    lines = (
+        f"Snapshot {found.id} of session {found.session_id}, taken {format_age(found.timestamp)} ({found.trigger})",
+        f"{found.token_count} tokens of {found.metadata.context_size}, mode {found.mode}, {found.summary}",
+        *messages,
+    )
+    print_result(found, "\n".join(map(make_printable, lines)), as_json=as_json)
 
 
 @snapshots.command()

@@ -37,7 +37,8 @@ def list_sessions(trash: bool, limit: int | None, tasks: bool, workspace: str | 
         rows.sort(key=lambda row: str(row["lastActivity"]), reverse=True)
         mark_working(process, rows)
     short = shorten_ids(row["sessionId"] for row in rows)
-    if place := resolve_place(workspace):
+    if workspace:
+        place = str(resolve_workspace(workspace))
         rows = [row for row in rows if row["workspace"] == place]
     rows = rows[:limit]
     if as_json:
@@ -69,10 +70,6 @@ def mark_working(process: ProcessScope, rows: list[dict[str, Any]]) -> None:
         rows.sort(key=lambda row: not row["questions"])
 
 
-def resolve_place(workspace: str | None) -> str | None:
-    return str(resolve_workspace(workspace)) if workspace else None
-
-
 @click.command()
 @click.argument("text", nargs=-1, required=True)
 @click.option("--model", help="Only sessions with this model.")
@@ -90,7 +87,8 @@ def search(
     """Search all messages. TEXT is taken literally; all its words must be there, in any order."""
     from ollm.store.session_index.search import MAX_RANKED_HITS, SearchFilters, search_sessions
 
-    filters = SearchFilters(resolve_place(workspace), parse_since(since) if since else None, model, role, tasks)
+    place = str(resolve_workspace(workspace)) if workspace else None
+    filters = SearchFilters(place, parse_since(since) if since else None, model, role, tasks)
     process = ProcessScope()
     index = process.session_index
     found = search_sessions(index, " ".join(text), filters, limit, make_progress("Reading sessions", "MB"))

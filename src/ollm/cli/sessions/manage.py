@@ -12,7 +12,7 @@ from ollm.app import ProcessScope
 from ollm.app.closed_session import ClosedSession
 from ollm.cli.completion import complete_session
 from ollm.cli.options import confirm_or_fail, make_progress, print_result, resolve_workspace, shared_options, warn
-from ollm.cli.sessions.view import resolve_session_id
+from ollm.cli.sessions.view import resolve_session_id, warn_damage
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
 from ollm.runtime.rewind import RewindOutcome, RewindRequest
@@ -112,22 +112,17 @@ def rename(session: str, title: str) -> None:
         raise UsageError("A title needs at least one character.")
     library = ProcessScope().library
     session_id = library.places.find(session)
-    _warn_damage(library.rename(session_id, title.strip()))
+    warn_damage(library.rename(session_id, title.strip()))
     print(f"Session {library.places.shorten_id(session_id)} renamed to {make_printable(title.strip())}.")
 
 
 def _set_archived(session: str | None, workspace: str | None, archived: bool) -> None:
     process = ProcessScope()
     session_id = resolve_session_id(process, session, workspace)
-    _warn_damage(process.library.archive(session_id, archived))
+    warn_damage(process.library.archive(session_id, archived))
     print(
         f"Session {process.session_files.places.shorten_id(session_id)} is {'archived' if archived else 'unarchived'}."
     )
-
-
-def _warn_damage(damage: str | None) -> None:
-    if damage:
-        warn(f"the session file was damaged: {make_printable(damage)}.")
 
 
 def _list_trashed(library: SessionLibrary) -> list[str]:

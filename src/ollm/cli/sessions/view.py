@@ -34,7 +34,7 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
             _write_chunks(sys.stdout.buffer, _follow(stream, _escape_hidden(stream.iter_document()), "viewed"))
         else:
             _page_session(stream, unfold)
-        _warn_damage(stream)
+        warn_damage(stream.damage)
 
 
 def _page_session(stream: SessionStream, unfold: bool) -> None:
@@ -74,7 +74,7 @@ def export(
             write_file(target, _follow(stream, chunks, "exported", f"; {target} was not written"))
             note_export(process.home.exports, target)
             print(f"Wrote session {session_id} to {target}.", file=sys.stderr)
-        _warn_damage(stream)
+        warn_damage(stream.damage)
 
 
 def resolve_session_id(process: ProcessScope, session: str | None, workspace: str | None) -> str:
@@ -161,9 +161,9 @@ def write_file(target: Path, chunks: Iterator[bytes]) -> None:
         raise StorageError(f"Cannot write {target}: {error.strerror}.") from error
 
 
-def _warn_damage(stream: SessionStream) -> None:
-    if stream.damage:
-        warn(f"some data could not be read: {make_printable(stream.damage)}.")
+def warn_damage(damage: str | None) -> None:
+    if damage:
+        warn(f"some data could not be read: {make_printable(damage)}.")
 
 
 def _write_chunks(stream: BinaryIO, chunks: Iterator[bytes]) -> None:
