@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from ollm.cli.screen.composing import InputKind, Pastes, attach_mentions, parse_input, run_own_command
+from ollm.cli.screen.option_dialog import OptionDialog, OptionList
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.recap import RECAP_MESSAGES, pick_last_turns, show_recap
 from ollm.cli.screen.themes import ScreenOptions
@@ -43,6 +44,8 @@ COMMAND_EVENTS = (  # The reply of a command reports the rest.
 )
 MAX_LEARNING_TURNS = 3  # After this many turns the screen no longer looks for commands of slow servers.
 OPTION_COMMANDS = ("model", "mode", "approval")  # Without an argument, these offer a choice.
+TITLES = {"approval": "approval level"}
+REWIND_SCOPES = {"both": "Conversation and files", "talk": "Conversation only", "files": "Files only"}
 
 
 class ChatDisplay(Protocol):
@@ -52,6 +55,7 @@ class ChatDisplay(Protocol):
     painter: Painter
     pastes: Pastes
     transcript: Transcript
+    dialog: OptionDialog
 
     def print(self, text: str) -> None: ...
 
@@ -69,9 +73,9 @@ class ChatDisplay(Protocol):
 
     async def pick_session(self) -> None: ...
 
-    def offer_options(self, name: str, data: dict[str, Any]) -> bool: ...
+    def insert(self, text: str) -> None: ...
 
-    async def offer_messages(self) -> None: ...
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None: ...
 
     def copy(self, text: str) -> None: ...
 
@@ -215,14 +219,14 @@ class ConversationRunner:
             self._display.change_look(name, arguments.strip())
             return
         if name == "rewind" and not arguments.strip():
-            await self._display.offer_messages()
+            await self.offer_messages()
             return
         run = conversation.command if during_turn else self._run_command
         reply = await run(name, arguments.strip())
         if name == "copy":
             self._display.copy(reply.text)
             return
-        if name in OPTION_COMMANDS and not arguments.strip() and self._display.offer_options(name, reply.data):
+        if name in OPTION_COMMANDS and not arguments.strip() and self._offer_options(name, reply.data):
             return
         if reply.text:
             self._display.print(self._display.painter.paint_answer(reply.text, first=False) + "\n")
@@ -230,6 +234,51 @@ class ConversationRunner:
             await self._run_turn(conversation, reply.argument)
         elif reply.follow_up != "none":
             self._display.exit(reply)
+
+    def _offer_options(self, name: str, data: dict[str, Any]) -> bool:
+        """Offer the arguments of a command, each with its meaning. Returns False if there is no choice."""
+        labels = {str(option): str(option) for option in data["options"]}
+        title, current, about = f"Choose the {TITLES.get(name, name)}", str(data[name]), data.get("about", {})
+        found = OptionList(title, labels, lambda chosen: self.submit(f"/{name} {chosen}"), current=current, about=about)
+        if len(labels) > 1:
+            self._display.dialog.open(found)
+        return len(labels) > 1
+
+    async def offer_messages(self) -> None:
+        """Offer the person's messages to rewind to. Nothing changes without confirmation."""
+        if not (conversation := self.conversation):
+            return
+        reply = await conversation.command("rewind")
+        if not reply.data:
+            self.print_aside(reply.text, "dim")
+            return
+        found = OptionList(
+            "Rewind to before which message?",
+            {str(found["number"]): found["text"] for found in reply.data},
+            lambda number: self._display.spawn(self.run_safely(self._preview_rewind(conversation, number))),
+            hint="↑↓ choose · Enter preview · Esc cancel",
+        )
+        found.place = len(found.values) - 1
+        self._display.dialog.open(found)
+
+    async def _preview_rewind(self, conversation: Conversation, number: str) -> None:
+        reply = await conversation.command("rewind", number)
+        data = reply.data or {}
+        scopes = REWIND_SCOPES if data.get("files") or data.get("skipped") else {str(data["scope"]): "Rewind"}
+        found = OptionList(
+            reply.text.partition("To confirm")[0].replace("`", "").strip(),
+            scopes,
+            lambda scope: self._display.spawn(self.run_safely(self._rewind(conversation, number, scope))),
+            hint="↑↓ choose · Enter rewind · Esc cancel",
+        )
+        self._display.dialog.open(found)
+
+    async def _rewind(self, conversation: Conversation, number: str, scope: str) -> None:
+        reply = await conversation.command("rewind", f"{number} {scope} yes")
+        self.print_aside(f"{reply.text}\n", "yellow")
+        if scope != "files":
+            self._display.insert(str((reply.data or {}).get("text", "")))
+        await self.refresh()
 
     async def _run_command(self, name: str, arguments: str) -> CommandReply:
         assert self.conversation

@@ -154,7 +154,7 @@ def list_stop_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
         elif not (screen.chat.conversation or event.current_buffer.text):
             screen.leave()
         elif not event.current_buffer.text and filters.is_double_press(event, "escape"):
-            screen.spawn(screen.chat.run_safely(screen.dialog.offer_messages()))
+            screen.spawn(screen.chat.run_safely(screen.chat.offer_messages()))
 
     def stop_or_leave(event: KeyPressEvent) -> None:
         if screen.chat.busy:

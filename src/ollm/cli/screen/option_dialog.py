@@ -1,24 +1,20 @@
-"""Lists above the input: command options, earlier calls, messages to rewind to; and their keys."""
+"""Lists above the input: command options, messages to rewind to, themes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.utils import get_cwidth
 
 from ollm.cli.screen.cells import shorten_line, truncate_cells, wrap_words
-from ollm.cli.screen.chat_session import ConversationRunner
 from ollm.system.terminal_text import make_printable
 
 MAX_ROWS = 8
 MAX_TITLE_ROWS = 10
 MIN_ABOUT_CELLS = 12
 HINT = "↑↓ choose · Enter select · Esc cancel"
-TITLES = {"approval": "approval level"}
-REWIND_SCOPES = {"both": "Conversation and files", "talk": "Conversation only", "files": "Files only"}
 
 
 class OptionList:
@@ -68,18 +64,10 @@ class OptionList:
 
 
 class OptionDialog:
-    """Dialog for lists. `insert` puts text into the input line; `spawn` runs a choice's coroutine."""
+    """The list that is open, if any."""
 
-    def __init__(
-        self,
-        chat: ConversationRunner,
-        insert: Callable[[str], None],
-        spawn: Callable[[Coroutine[Any, Any, None]], None],
-    ) -> None:
+    def __init__(self) -> None:
         self.list: OptionList | None = None
-        self._chat = chat
-        self._insert = insert
-        self._spawn = spawn
 
     def open(self, found: OptionList) -> None:
         self.list = found
@@ -93,62 +81,3 @@ class OptionDialog:
         chosen, self.list = self.list, None
         if chosen and yes:
             chosen.take(chosen.values[chosen.place])
-
-    def offer_options(self, name: str, data: dict[str, Any]) -> bool:
-        """Offer the arguments of a command, each with its meaning. Returns False if there is no choice."""
-        options = [str(option) for option in data["options"]]
-        if len(options) > 1:
-            title, labels = f"Choose the {TITLES.get(name, name)}", dict(zip(options, options, strict=True))
-            self.open(
-                OptionList(
-                    title,
-                    labels,
-                    lambda chosen: self._chat.submit(f"/{name} {chosen}"),
-                    current=str(data[name]),
-                    about=data.get("about", {}),
-                )
-            )
-        return len(options) > 1
-
-    async def offer_messages(self) -> None:
-        """Offer the person's messages to rewind to. Nothing changes without confirmation."""
-        if not (conversation := self._chat.conversation):
-            return
-        reply = await conversation.command("rewind")
-        if not reply.data:
-            self._chat.print_aside(reply.text, "dim")
-            return
-        labels = {str(found["number"]): found["text"] for found in reply.data}
-        self.open(
-            OptionList(
-                "Rewind to before which message?",
-                labels,
-                lambda number: self._spawn(self._chat.run_safely(self._preview_rewind(number))),
-                current="",
-                hint="↑↓ choose · Enter preview · Esc cancel",
-            )
-        )
-        assert self.list
-        self.list.place = len(labels) - 1
-
-    async def _preview_rewind(self, number: str) -> None:
-        assert self._chat.conversation
-        reply = await self._chat.conversation.command("rewind", number)
-        data = reply.data or {}
-        scopes = REWIND_SCOPES if data.get("files") or data.get("skipped") else {str(data["scope"]): "Rewind"}
-        self.open(
-            OptionList(
-                reply.text.partition("To confirm")[0].replace("`", "").strip(),
-                scopes,
-                lambda scope: self._spawn(self._chat.run_safely(self._rewind(number, scope))),
-                hint="↑↓ choose · Enter rewind · Esc cancel",
-            )
-        )
-
-    async def _rewind(self, number: str, scope: str) -> None:
-        assert self._chat.conversation
-        reply = await self._chat.conversation.command("rewind", f"{number} {scope} yes")
-        self._chat.print_aside(f"{reply.text}\n", "yellow")
-        if scope != "files":
-            self._insert(str((reply.data or {}).get("text", "")))
-        await self._chat.refresh()

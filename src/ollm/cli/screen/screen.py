@@ -136,13 +136,12 @@ class ChatScreen:
         self._taken_back = ""  # Queued messages that went back to the input.
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
-        self.dialog = OptionDialog(self.chat, self._insert, self.spawn)
+        self.dialog = OptionDialog()
         self.questions.attach(
             self.buffer,
             lambda question, answer: self.spawn(self._respond(question, answer)),
             lambda: self.spawn(self._set_approval("accept-edits")),
         )
-        self.offer_options, self.offer_messages = self.dialog.offer_options, self.dialog.offer_messages
         self.view = ScreenView(self.transcript, self.questions, self.dialog, lambda: self.chat.queue)
 
     def attach(self, app: Application[None]) -> None:
@@ -302,6 +301,9 @@ class ChatScreen:
     def leave(self) -> None:
         self.exit(CommandReply(follow_up="exit"))
 
+    def insert(self, text: str) -> None:
+        self.buffer.insert_text(self.pastes.fold(text))
+
     def set_draft(self, text: str) -> None:
         self.buffer.reset(Document(text))
 
@@ -373,9 +375,6 @@ class ChatScreen:
         assert self.chat.conversation
         if not await self.chat.conversation.respond(correlation_id, answer):
             self.print(self.painter.paint_aside("already answered", "dim"))
-
-    def _insert(self, text: str) -> None:
-        self.buffer.insert_text(self.pastes.fold(text))
 
     def _get_width(self) -> int:
         return self.app.output.get_size().columns
