@@ -198,35 +198,38 @@ class ConversationRunner:
             await self._run_slash_command(conversation, text)
 
     async def _run_slash_command(self, conversation: Conversation, text: str, *, during_turn: bool = False) -> None:
-        name, _, arguments = text.partition(" ")
-        if name in PICK_COMMANDS and not arguments.strip():
+        name, _, rest = text.partition(" ")
+        arguments = rest.strip()
+        if name in PICK_COMMANDS and not arguments:
             await self._display.pick_session()
-            return
-        if name in SHELL_COMMANDS and arguments.strip() != "reload":
-            environment = copy_environment()
-            status = await conversation.status()
-            if name == "doctor" and status.base_url.startswith("http"):  # It checks the server of this chat.
-                place = {"OLLM_PROVIDER": status.provider, "OLLM_BASE_URL": status.base_url, "OLLM_MODEL": status.model}
-                environment |= place
-            async with self._display.lend_terminal():
-                program = (sys.executable, "-m", "ollm", name, *(arguments.split() or SHELL_COMMANDS[name]))
-                where = self._display.options.workspace
-                process = await asyncio.create_subprocess_exec(*program, cwd=where, env=environment)
-                await process.wait()
-            self._display.print("\n")
-            return
-        if name in ("theme", "vim"):
-            self._display.change_look(name, arguments.strip())
-            return
-        if name == "rewind" and not arguments.strip():
+        elif name in SHELL_COMMANDS and arguments != "reload":
+            await self._run_ollm(conversation, name, arguments)
+        elif name in ("theme", "vim"):
+            self._display.change_look(name, arguments)
+        elif name == "rewind" and not arguments:
             await self.offer_messages()
-            return
-        run = conversation.command if during_turn else self._run_command
-        reply = await run(name, arguments.strip())
+        else:
+            reply = await (conversation.command if during_turn else self._run_command)(name, arguments)
+            await self._show_reply(conversation, reply, name, arguments)
+
+    async def _run_ollm(self, conversation: Conversation, name: str, arguments: str) -> None:
+        """Run a command of `ollm` on the terminal. The doctor checks the server of this chat."""
+        environment, status = copy_environment(), await conversation.status()
+        if name == "doctor" and status.base_url.startswith("http"):
+            place = {"OLLM_PROVIDER": status.provider, "OLLM_BASE_URL": status.base_url, "OLLM_MODEL": status.model}
+            environment |= place
+        async with self._display.lend_terminal():
+            program = (sys.executable, "-m", "ollm", name, *(arguments.split() or SHELL_COMMANDS[name]))
+            where = self._display.options.workspace
+            process = await asyncio.create_subprocess_exec(*program, cwd=where, env=environment)
+            await process.wait()
+        self._display.print("\n")
+
+    async def _show_reply(self, conversation: Conversation, reply: CommandReply, name: str, arguments: str) -> None:
         if name == "copy":
             self._display.copy(reply.text)
             return
-        if name in OPTION_COMMANDS and not arguments.strip() and self._offer_options(name, reply.data):
+        if name in OPTION_COMMANDS and not arguments and self._offer_options(name, reply.data):
             return
         if reply.text:
             self._display.print(self._display.painter.paint_answer(reply.text, first=False) + "\n")
