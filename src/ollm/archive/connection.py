@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ollm.domain.errors import OllmError, StorageError, UsageError
 from ollm.domain.struct import Data
+from ollm.system.install_command import describe_extra_install
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -86,8 +87,6 @@ def import_psycopg() -> Any:
     try:
         import psycopg
     except ImportError as error:
-        from ollm.system.install_command import describe_extra_install
-
         command = describe_extra_install("postgres")
         raise UsageError(
             "The archive needs psycopg, which is not installed.", action=f"Install it: {command}"

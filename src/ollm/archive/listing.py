@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ollm.domain.clock import to_epoch_ms
 from ollm.domain.errors import NotFoundError, OllmError
+from ollm.store.session_files.places import match_prefix
 
 if TYPE_CHECKING:
     from ollm.archive.host import ArchiveHost
@@ -105,8 +106,6 @@ def pull_when_archived(process: ArchiveHost, prefix: str, workspace: Path) -> st
 
     A separate process does this, so that nothing of the archive is imported before the first request.
     """
-    from ollm.store.session_files.places import match_prefix
-
     try:
         session_id = match_prefix([row["sessionId"] for row in list_archived_rows(process, ask=False)], prefix)
     except NotFoundError:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ollm.archive.state import ArchiveState
 from ollm.domain.errors import BusyError
+from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.locks import read_owner
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,9 +41,6 @@ class ArchiveProcess:
 
     def wake(self, *, keeper: int | None = None) -> None:
         """Start the shipper, or make it check again. With `keeper` it stays as long as that process lives."""
-        from ollm.system.atomic import make_private_directory
-        from ollm.system.locks import read_owner
-
         make_private_directory(self._run)
         (self._run / WAKE_NAME).write_text(str(keeper or ""), encoding="ascii")
         if read_owner(self._run / LOCK_NAME) is None:
@@ -74,8 +73,6 @@ class ArchiveProcess:
 
     def tell(self, text: str) -> None:
         """Show a message at the end of the next turn."""
-        from ollm.system.atomic import make_private_directory, replace_file
-
         make_private_directory(self._run)
         replace_file(self._run / TROUBLE_NAME, text.encode(), durable=False)
 
@@ -86,7 +83,6 @@ class ArchiveProcess:
             return ""
         self._looked = True
         from ollm.archive.team_archive import TeamArchive
-        from ollm.system.atomic import make_private_directory
 
         archive = TeamArchive(self._process)
         try:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ollm.app import ProcessScope, open_conversation
+from ollm.app import ProcessScope
+from ollm.app.conversation import keep_unsent, open_conversation
 from ollm.cli.start import TAKEOVER_MESSAGE, ChatArguments, Question
 from ollm.cli.text_printer import Printer, TextPrinter, show_turn, show_waiting
 from ollm.config.environment import copy_environment, wants_plain
@@ -46,8 +47,6 @@ def ask_once(start: ChatArguments, question: Question, output: str, schema: Answ
 
 def keep_question(start: ChatArguments, question: Question, error: OllmError) -> None:
     """Save a prompt that could not be sent in a session, and add its id to the error."""
-    from ollm.app.conversation import keep_unsent
-
     piped = (Attachment(name="stdin", text=question.piped),) if question.piped.strip() else ()
     with suppress(OllmError, OSError):
         options = start.for_one_shot()

@@ -10,6 +10,7 @@ from typing import Any
 
 from ollm.config.environment import Home
 from ollm.system.atomic import read_json
+from ollm.system.path_names import find_git_directories
 
 GITIGNORE_TEXT = "memory.db*\n*.lock\n.gitignore\n"
 PERSONAL_MARK = "memory.db.notes"  # This file marks a database that has the user's own notes.
@@ -31,8 +32,6 @@ def find_main_workspace(workspace: Path, named: str) -> Path:
     top = find_repository(workspace)
     if top is None or not (top / ".git").is_file():
         return workspace
-    from ollm.system.path_names import find_git_directories
-
     main = next(iter(find_git_directories(str(top))), "").removesuffix("/.git")
     is_ours = main and top.is_relative_to(get_worktree_directory(Path(main), named))
     return Path(main) / workspace.relative_to(top) if is_ours else workspace

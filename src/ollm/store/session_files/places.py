@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
+from ollm.domain.text import shorten_ids
 from ollm.system.atomic import AppendFile, make_private_directory, replace_file
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -57,8 +58,6 @@ class SessionPlaces(NamedTuple):
 
     def shorten_id(self, session_id: str) -> str:
         """Shorten an id to a prefix that is unique among all sessions."""
-        from ollm.domain.text import shorten_ids
-
         return shorten_ids([*self.list_ids(), session_id])[session_id]
 
     def iter_files(self, session_id: str) -> Iterator[Path]:
