@@ -122,11 +122,7 @@ class SettingsScope:
         return self.redactor.redact(text)
 
     def redact_field(self, name: str, text: str) -> str:
-        """Redact secrets in a text, or all of it if the name marks a secret."""
-        from ollm.services.redaction import is_secret_name
-        from ollm.services.redaction.patterns import MARK
-
-        return MARK if text and name and is_secret_name(name) else self.redactor.redact(text)
+        return self.redactor.redact_field(name, text)
 
     @cached_property
     def user_home(self) -> Path:

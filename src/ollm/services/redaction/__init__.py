@@ -42,6 +42,11 @@ class Redactor:
             return text if clean == plain and self._redact_plain(text) == text else clean
         return self._redact_plain(text)
 
+    def redact_field(self, name: str, text: str) -> str:
+        """Redact secrets in a text, or all of it if the name marks it as a secret."""
+        is_secret = text and name and classify_name(name) >= NameSensitivity.SECRET
+        return MARK if is_secret else self.redact(text)
+
     def _redact_plain(self, text: str) -> str:
         text = redact_private_keys(text)
         for value in self._values:
@@ -68,11 +73,6 @@ def find_secrets(values: Iterable[str]) -> dict[str, str]:
         for text in values
     }
     return {text: kind for text, kind in kinds.items() if kind is not None}
-
-
-def is_secret_name(name: str) -> bool:
-    """Return True if the value of this name is secret regardless of its content."""
-    return classify_name(name) >= NameSensitivity.SECRET
 
 
 def _list_forms(value: str) -> set[str]:
