@@ -225,8 +225,7 @@ class ProcessScope(SettingsScope):
 
     def find_deletion_log(self) -> DeletionLog | None:
         """Return the log of sessions to delete from the team archive, or None without one or if it keeps them."""
-        settings = self.settings.archive
-        if settings.deletes == "keep" or not (settings.url or settings.url_env):
+        if self.settings.archive.deletes == "keep" or not self.settings.archive.is_set:
             return None
         from ollm.archive.state import ArchiveTombstones
 

@@ -28,8 +28,7 @@ def is_archive_used(process: ArchiveHost, *, ask: bool) -> bool:
     first, so that a home without an archive or settings pays nothing."""
     if not (ask or process.home.archive_state.exists()) or not (process.workspace or process.home.config.exists()):
         return False
-    settings = process.settings.archive
-    return bool(settings.url or settings.url_env)
+    return process.settings.archive.is_set
 
 
 def list_archived_rows(

@@ -134,7 +134,7 @@ class ArchivedCopies:
     def explain_deletion(self) -> str:
         """Explain what happens to the copies, and wake the shipper if sessions are sent automatically."""
         settings = self._process.settings.archive
-        if not (settings.url or settings.url_env):
+        if not settings.is_set:
             return ""
         return (self._explain_own(settings.deletes) if self._has_own else "") + self._explain_others()
 

@@ -51,7 +51,7 @@ def status(session: str | None, take: bool, force: bool, as_json: bool) -> int:
     """
     process = ProcessScope()
     settings = process.settings.archive
-    if not (settings.url or settings.url_env):
+    if not settings.is_set:
         text = "No archive is set; nothing is sent. See `ollm archive --help` and docs/team-archive.md."
         print_result({"configured": False}, text, as_json=as_json)
         return ExitCode.DONE
