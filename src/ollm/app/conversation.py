@@ -100,9 +100,7 @@ class ConversationScope:
         """Find the session to resume and acquire its team archive lease, if any. Returns None for a new one."""
         wanted = find_wanted_session(self.storage)
         if wanted and self.process.settings.archive.is_set:
-            from ollm.archive.process import ArchiveProcess
-
-            await ArchiveProcess(self.process).require_lease(wanted, force=self.options.force)
+            await self.process.archive_process.require_lease(wanted, force=self.options.force)
         return wanted
 
     async def finish_interrupted_restore(self) -> None:
@@ -167,29 +165,25 @@ class ConversationScope:
 
     def _create_outside_observers(self, parts: ConversationParts) -> Iterator[TurnObserver]:
         """Create the observers of hooks, extensions, the team archive, MCP and model servers, if any."""
-        toolbox, emit = self.toolbox, parts.stream.emit
+        toolbox, emit, pushes = self.toolbox, parts.stream.emit, self.process.settings.archive.is_pushed
         if self.process.settings.provider.slot_save_path and (folder := (saved := self.process.saved_slots).folder):
             from ollm.runtime.observers.server_memory import ServerMemory
 
             yield ServerMemory(parts, saved, folder, keeps=self.options.record and not self.options.one_shot)
-        if toolbox.hooks:
-            from ollm.runtime.observers.extensions import HookObserver
+        context = toolbox.extensions.context if toolbox.extensions else ()
+        if not (toolbox.hooks or context or pushes or toolbox.mcp):
+            return
+        from ollm.runtime.observers.extensions import ArchiveObserver, ExtensionObserver, HookObserver, McpObserver
 
+        if toolbox.hooks:
             observer = HookObserver(toolbox.hooks)
             parts.stream.add_listener(observer.notify_hooks)
             yield observer
-        if toolbox.extensions and toolbox.extensions.context:
-            from ollm.runtime.observers.extensions import ExtensionObserver
-
-            yield ExtensionObserver(toolbox.extensions.context, self.storage.entries, emit)
-        if self.process.settings.archive.is_pushed:
-            from ollm.archive.process import ArchiveProcess
-            from ollm.runtime.observers.extensions import ArchiveObserver
-
-            yield ArchiveObserver(ArchiveProcess(self.process), emit)
+        if context:
+            yield ExtensionObserver(context, self.storage.entries, emit)
+        if pushes:
+            yield ArchiveObserver(self.process.archive_process, emit)
         if toolbox.mcp:
-            from ollm.runtime.observers.extensions import McpObserver
-
             yield McpObserver(toolbox.mcp, parts)
 
     def build_parts(self, model: Model) -> ConversationParts:

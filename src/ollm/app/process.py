@@ -13,6 +13,7 @@ from ollm.domain.clock import Clock, now
 from ollm.domain.lazy import LateObject, Lazy
 
 if TYPE_CHECKING:
+    from ollm.archive.process import ArchiveProcess
     from ollm.config.environment import Home
     from ollm.config.load import LoadedSettings
     from ollm.config.settings import ProviderSettings, Settings
@@ -230,6 +231,12 @@ class ProcessScope(SettingsScope):
         from ollm.archive.state import ArchiveTombstones
 
         return ArchiveTombstones(self.home.archive_state, self.clock)
+
+    @property
+    def archive_process(self) -> ArchiveProcess:
+        from ollm.archive.process import ArchiveProcess
+
+        return ArchiveProcess(self)
 
     def make_path_filter(self, workspace: str | None) -> Callable[[str], bool]:
         """Make a predicate for the paths that `.ollmignore` hides in a workspace."""
