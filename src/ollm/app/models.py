@@ -14,23 +14,23 @@ from ollm.domain.clock import format_stamp
 from ollm.domain.errors import NotFoundError, OllmError, UsageError
 from ollm.domain.model_facts import MODEL_FIELDS, TEMPLATE_FIELDS, ModelFacts, convert_facts
 from ollm.providers.base import ChatRequest, ModelInfo, find_model, is_called, name_model, name_models
+from ollm.providers.local_models.model_files import CATALOGUE, list_installed
 from ollm.providers.server_errors import make_unknown_model_error
 from ollm.providers.server_remedies import identify_server
 from ollm.providers.window import choose_window
+from ollm.runtime.model.probe import ModelCard, Probe, Trial
 from ollm.runtime.prompt.prefix import count_instruction_tokens
 from ollm.services.model_cards import SharedCard
 from ollm.store.model_facts import make_facts_key, split_facts_key
+from ollm.tools.framework.tool_selection import select_tools
 
 if TYPE_CHECKING:
     from ollm.app.process import ProcessScope
     from ollm.domain.tools import ToolSchema
-    from ollm.runtime.model.probe import ModelCard, Trial
 
 
 async def collect_models(process: ProcessScope, report: Callable[[str], None]) -> dict[str, Any]:
     """List installed models, those of running servers, and those available for download."""
-    from ollm.providers.local_models.model_files import CATALOGUE, list_installed
-
     files = list_installed(process.home.models)
     names = {file.name for file in files}
     servers = await process.providers.list_servers(report)
@@ -152,9 +152,6 @@ async def probe_model(
 ) -> ModelCard:
     """Measure the model and replace its stored facts by the dated results. `faults_only` runs only the trials that
     find faults of the server and its template."""
-    from ollm.runtime.model.probe import Probe
-    from ollm.tools.framework.tool_selection import select_tools
-
     model = await process.model_chooser.choose(name, anew=True)
     known = create_tool_registry(process.workspace or Path.cwd()).list()
     window = min(MAX_PROBE_WINDOW_TOKENS, model.window)

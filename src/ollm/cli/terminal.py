@@ -23,6 +23,7 @@ from ollm.config.environment import wants_plain
 from ollm.domain.errors import ExitCode, ModelError, NoServerError, OllmError, UnsavedError
 from ollm.domain.events import Notice
 from ollm.runtime.base import CommandReply, Conversation
+from ollm.store.workspace_place import find_database
 from ollm.system.terminal_text import clean_lines, make_printable, wrap_words
 
 if TYPE_CHECKING:
@@ -248,8 +249,6 @@ class Terminal:
     # Choosing a session
 
     def _has_sessions(self) -> bool:
-        from ollm.store.workspace_place import find_database
-
         return find_database(self._scope.main, self._process.home) is not None
 
     async def _pick_session(self) -> bool:

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Literal
 
+from ollm.app import ProcessScope, WorkspaceScope
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.text import format_count
@@ -118,8 +119,6 @@ def attach_path(name: str, path: Path, workspace: Path) -> Attachment:
 
 def list_directory(name: str, path: Path, workspace: Path) -> Attachment:
     """List the files below a directory that the agent can see, up to a limit."""
-    from ollm.app import ProcessScope, WorkspaceScope
-
     scope = WorkspaceScope(ProcessScope(workspace=workspace), workspace)
     inside = path.resolve().is_relative_to(workspace.resolve())
     try:
