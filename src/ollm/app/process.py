@@ -111,7 +111,7 @@ class SettingsScope:
 
         from ollm.system.logs import start_logging
 
-        start_logging(self.home.log, read_log_level(self.environment), self.redact)
+        start_logging(self.home.log, read_log_level(self.environment) or "INFO", self.redact)
         for problem in self.loaded_settings.problems:
             logging.getLogger("ollm.config").warning(str(problem), extra={"operation": "load"})
 

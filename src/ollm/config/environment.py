@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+LOG_LEVELS = {"DEBUG": "DEBUG", "INFO": "INFO", "WARN": "WARNING", "WARNING": "WARNING", "ERROR": "ERROR"}
 
 
 class Home:
@@ -64,16 +64,9 @@ def find_user_home(environment: Mapping[str, str]) -> Path:
     return Path(named) if named else Path.home()
 
 
-def read_log_level(environment: Mapping[str, str]) -> str:
-    """Read OLLM_LOG_LEVEL, or return INFO if it is unset or not a level."""
-    asked = environment.get("OLLM_LOG_LEVEL", "").strip().upper()
-    level = {"WARN": "WARNING"}.get(asked, asked)
-    return level if level in LOG_LEVELS else "INFO"
-
-
-def has_valid_log_level(environment: Mapping[str, str]) -> bool:
-    """Return True if OLLM_LOG_LEVEL is unset or a level."""
-    return environment.get("OLLM_LOG_LEVEL", "").strip().upper() in ("", "WARN", *LOG_LEVELS)
+def read_log_level(environment: Mapping[str, str]) -> str | None:
+    """Read OLLM_LOG_LEVEL: INFO if it is unset, None if it is not a level."""
+    return LOG_LEVELS.get(environment.get("OLLM_LOG_LEVEL", "").strip().upper() or "INFO")
 
 
 def has_proxy(environment: Mapping[str, str]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ollm.config.environment import Home, has_valid_log_level
+from ollm.config.environment import Home, read_log_level
 from ollm.config.settings import BUILTIN_IGNORES, ModelSettings, Settings
 from ollm.config.validation import Mistake, SettingsReader, read_config_file
 from ollm.config.yaml_tree import SourcePosition, YamlEntry
@@ -106,7 +106,7 @@ def load_settings(
         entry = read_config_file(theirs, reading, home.cache / "workspace-config.json")
         layers.append(_build_layer("workspace", entry, reading))
     layers.append(_build_layer("environment", read_variables(environment), reading))
-    if not has_valid_log_level(environment):
+    if read_log_level(environment) is None:
         reading.report_ignored(SourcePosition(file="OLLM_LOG_LEVEL"), "", "expected DEBUG, INFO, WARN or ERROR")
     layers.append(_build_layer("flags", read_flags(flags or {}), reading))
     layers = [_apply_main_role(layer) if layer.values.get("roles", {}).get("main") else layer for layer in layers]
