@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from litestar import Request, delete, get, post
@@ -54,6 +54,7 @@ from ollm.services.session_export.html import (
 )
 from ollm.system.terminal_text import escape_controls
 
+V = TypeVar("V")
 KINDS = {
     ".html": "text/html",
     ".js": "text/javascript",
@@ -145,15 +146,13 @@ async def log_in(
     if not belongs_to_user(request.scope):  # The process list shows the link while a browser starts.
         raise DeniedError("This link is for the user who made it.", action="Run `ollm web` as yourself.")
     secret, token = web.log_in(data.ticket, port)
-    cookie = Cookie(
-        key=get_cookie_name(port),
-        value=secret,
-        httponly=True,
-        samesite="strict",
-        path="/",
-        max_age=LOGIN_SECONDS,
-    )
-    return Response(LoginReply(token=token), cookies=[cookie], headers={"cache-control": "no-store"})
+    return make_login_reply(LoginReply(token=token), get_cookie_name(port), secret, LOGIN_SECONDS)
+
+
+def make_login_reply(content: V, name: str, secret: str, seconds: int, *, secure: bool = False) -> Response[V]:
+    """Make a reply with the cookie that goes with later requests; nobody keeps a copy of it."""
+    cookie = Cookie(key=name, value=secret, secure=secure, httponly=True, samesite="strict", path="/", max_age=seconds)
+    return Response(content, cookies=[cookie], headers={"cache-control": "no-store"})
 
 
 @post("/web/logout", status_code=200)
@@ -199,11 +198,8 @@ async def show_device(request: Request[Any, Any, Any], device: Device | None) ->
 
 
 def make_device_reply(key: str, device: Device) -> Response[DeviceRights]:
-    cookie = Cookie(
-        key=DEVICE_COOKIE, value=key, secure=True, httponly=True, samesite="strict", path="/", max_age=DEVICE_SECONDS
-    )
     rights = DeviceRights(name=device.name, read_only=device.read_only, no_grants=device.no_grants)
-    return Response(rights, cookies=[cookie], headers={"cache-control": "no-store"})
+    return make_login_reply(rights, DEVICE_COOKIE, key, DEVICE_SECONDS, secure=True)
 
 
 @get("/web/devices")
