@@ -11,7 +11,7 @@ import msgspec
 from litestar import delete, get, post
 from litestar.params import Parameter
 
-from ollm.app import ClosedSession, WorkspaceScope
+from ollm.app import WorkspaceScope
 from ollm.daemon.bodies import (
     Accepted,
     CheckpointLine,
@@ -80,11 +80,10 @@ async def restore_checkpoint(
 
 
 async def restore_closed(service: DaemonService, session_id: str, number: int, body: RestoreBody) -> RestoreReply:
-    workspace = service.find_workspace(session_id)
-    if workspace is None:
+    if service.find_workspace(session_id) is None:
         raise NotFoundError("The folder of this session is not there any more.", action="Move it back.")
     request = RewindRequest(number=number, scope=body.what, diff=body.diff, force=body.force, yes=not body.dry_run)
-    closed = ClosedSession(service.make_process(workspace), workspace)
+    closed = service.open_closed(session_id)
     done = await closed.rewind(session_id, lambda flow: flow.rewind(request), dry_run=body.dry_run)
     return msgspec.convert(done, RestoreReply, from_attributes=True)
 
@@ -92,7 +91,7 @@ async def restore_closed(service: DaemonService, session_id: str, number: int, b
 @get("/sessions/{session_id:str}/snapshots")
 async def list_snapshots(service: DaemonService, session: str) -> list[SnapshotSummary]:
     service.ensure_known(session)
-    return await open_stored(service).snapshots.list_snapshots(session)
+    return await service.open_closed().snapshots.list_snapshots(session)
 
 
 @post("/sessions/{session_id:str}/snapshots", status_code=201)
@@ -100,7 +99,7 @@ async def take_snapshot(service: DaemonService, session: str) -> CreatedReply:
     service.ensure_known(session)
     if service.hub.find(session):
         return CreatedReply(id=str((await run_context_command(service, session, "snapshot")).data["id"]))
-    stored = open_stored(service, session)
+    stored = service.open_closed(session)
     if made := await stored.take_snapshot(session):
         return CreatedReply(id=made.id)
     raise OllmError(stored.explain_refusal())
@@ -108,25 +107,17 @@ async def take_snapshot(service: DaemonService, session: str) -> CreatedReply:
 
 @post("/snapshots/{snapshot_id:str}/restore", status_code=200)
 async def restore_snapshot(service: DaemonService, snapshot_id: str) -> Accepted:
-    owner = open_stored(service).snapshot_files.find_session(snapshot_id)
+    owner = service.open_closed().snapshot_files.find_session(snapshot_id)
     if service.hub.find(owner):
         await run_context_command(service, owner, f"restore {snapshot_id}")
     else:
-        await open_stored(service, owner).restore_snapshot(snapshot_id)
+        await service.open_closed(owner).restore_snapshot(snapshot_id)
     return Accepted(accepted=True)
 
 
 @delete("/snapshots/{snapshot_id:str}")
 async def delete_snapshot(service: DaemonService, snapshot_id: str) -> None:
-    await open_stored(service).snapshots.delete_snapshot(snapshot_id)
-
-
-def open_stored(service: DaemonService, session_id: str | None = None) -> ClosedSession:
-    """Open the stored form of a session, or without one the stores of all sessions."""
-    if session_id is None:
-        return ClosedSession(service.process, service.process.user_home)
-    workspace = service.find_workspace(session_id) or service.process.user_home
-    return ClosedSession(service.make_process(workspace), workspace)
+    await service.open_closed().snapshots.delete_snapshot(snapshot_id)
 
 
 async def run_context_command(service: DaemonService, session_id: str, step: str) -> CommandReply:

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from ollm.app import ProcessScope, WorkspaceScope, print_warning
+from ollm.app import ClosedSession, ProcessScope, WorkspaceScope, print_warning
 from ollm.archive.listing import list_archived_rows, pull_when_archived, search_archived
 from ollm.daemon.bodies import PATH_PATTERN, ChangeBody, OpenBody, OpenReply, SessionLine
 from ollm.daemon.devices import Device, require_local
@@ -154,6 +154,11 @@ class DaemonService:
             found = files.describe_session(session_id)
             scope.context.check_ownership(found)
             return scope.locate_session(found.metadata.workspace)
+
+    def open_closed(self, session_id: str | None = None) -> ClosedSession:
+        """Open the stored form of a session, or without one the stores of all sessions."""
+        workspace = (self.find_workspace(session_id) if session_id else None) or self.process.user_home
+        return ClosedSession(self.make_process(workspace), workspace)
 
     async def read_session(self, session_id: str) -> Session:
         return await self.run_apart(lambda process: process.session_files.read(session_id).session)

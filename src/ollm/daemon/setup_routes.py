@@ -13,7 +13,7 @@ import msgspec
 from litestar import get, post
 from litestar.params import Parameter
 
-from ollm.app import ClosedSession, ProcessScope, WorkspaceScope
+from ollm.app import ProcessScope, WorkspaceScope
 from ollm.app.models import collect_models
 from ollm.app.policy_views import check_call, create_policy_from_file, run_backtest, serialize_policy
 from ollm.app.toolbox import create_tool_registry, serialize_tools
@@ -147,11 +147,9 @@ async def show_context(service: DaemonService, session: str) -> ContextPicture:
     if held is not None:
         newest = service.process.session_files.read(session, MessagePage(None, 1)).session.messages
         return _make_picture(held.conversation.parts.prompt, newest, list(held.speeds.turns), live=True)
-    workspace = service.find_workspace(session) or service.process.user_home
-    process = service.make_process(workspace)
-    stored = process.session_files.read(session).session
-    prompt = ClosedSession(process, workspace).build_next_prompt(stored)
-    return _make_picture(prompt, stored.messages, [], live=False)
+    closed = service.open_closed(session)
+    stored = closed.process.session_files.read(session).session
+    return _make_picture(closed.build_next_prompt(stored), stored.messages, [], live=False)
 
 
 @get("/tools")
