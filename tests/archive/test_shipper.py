@@ -66,12 +66,8 @@ def test_a_record_is_replaced_by_its_newest_body_and_gone_when_it_has_none(archi
         sender.send([record(2, b'{"new": 1}')], HEAD)
         sender.send([record(3, None)], HEAD)
 
-        assert sender.filter_new([record(1), record(2)]) == [record(2)]
-        assert (sender.seq, sender.count_keys(), [key for _, key in sorted(sender.list_digests())]) == (
-            5,
-            2,
-            ["1", "2"],
-        )
+        assert sender.seq == 5
+        assert sender.list_digests() == {one.name: one.digest for one in (record(1), record(2, b'{"new": 1}'))}
         with open_records(connection, SESSION) as found:
             assert [(kind, key, body) for kind, key, body, *_ in found] == [
                 ("message", "1", b"{}"), ("message", "2", b'{"new": 1}'), ("message", "3", None),

@@ -178,29 +178,23 @@ def ship_session(open_outgoing: OpenOutgoing, sender: SessionSender, *, known: b
         if known or not _has_all(open_outgoing, sender):
             raise
         sender.adopt()
+    left, told = sender.list_digests(), None
     with open_outgoing() as outgoing:
-        count, told = 0, None
         for batch in make_batches(outgoing.iter_records()):
-            by_name = {(record.kind, record.key): record for record in batch}
-            count += len(by_name)
-            if new := sender.filter_new(list(by_name.values())):
+            by_name = {record.name: record for record in batch}
+            if new := [record for name, record in by_name.items() if left.pop(name, None) != record.digest]:
                 told = outgoing.describe()
                 sender.send(new, told)
         head = outgoing.describe()
-    if sender.count_keys() > count and (gone := _find_gone(open_outgoing, sender)):
-        sender.send(gone, head)
+    if left:  # These are not in the session any more.
+        sender.send([ArchiveRecord(kind, key, None) for kind, key in left], head)
     elif sender.sent and told != head:
         sender.send([], head)
     return sender.sent
 
 
 def _has_all(open_outgoing: OpenOutgoing, sender: SessionSender) -> bool:
+    """Return True if the archive has nothing that is not in the session too. The head changes with every message."""
     with open_outgoing() as outgoing:
-        here = {(record.kind, record.key): record.digest for record in outgoing.iter_records()}
-    return sender.list_digests().items() <= here.items()
-
-
-def _find_gone(open_outgoing: OpenOutgoing, sender: SessionSender) -> list[ArchiveRecord]:
-    with open_outgoing() as outgoing:
-        here = {(record.kind, record.key) for record in outgoing.iter_records()}
-    return [ArchiveRecord(kind, key, None) for kind, key in sender.list_digests() if (kind, key) not in here]
+        here = {record.name: record.digest for record in outgoing.iter_records()}
+    return all(name[0] == "head" or here.get(name) == digest for name, digest in sender.list_digests().items())

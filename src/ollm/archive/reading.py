@@ -96,17 +96,17 @@ def find_session(connection: Connection, prefix: str) -> ArchivedSession:
 
 
 @contextlib.contextmanager
-def open_records(connection: Connection, session_id: str, after: int = 0) -> Iterator[Iterator[ArchiveRecord]]:
-    """Read the records from one snapshot: pieces of files, head, messages, calls. `after` is a sequence number."""
+def open_records(connection: Connection, session_id: str) -> Iterator[Iterator[ArchiveRecord]]:
+    """Read the records from one snapshot: pieces of files, head, messages, calls."""
     query = (
-        "SELECT kind, key, body, position FROM ollm.records WHERE session_id = %s AND seq > %s ORDER BY"
+        "SELECT kind, key, body, position FROM ollm.records WHERE session_id = %s ORDER BY"
         " array_position(ARRAY['file', 'head', 'message', 'call'], kind), position, key"
     )
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         with connection.cursor("records") as cursor:
             cursor.itersize = _FETCH_ROWS
-            cursor.execute(query, (session_id, after), binary=True)
+            cursor.execute(query, (session_id,), binary=True)
             yield (ArchiveRecord(*row) for row in cursor)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 RecordKind = Literal["head", "message", "call", "file"]
+RecordName = tuple[RecordKind, str]
 DIGEST_BYTES = 16
 MAX_TEXT_CHARS = 200_000  # PostgreSQL indexes up to 1 MB of words of a message.
 
@@ -37,6 +38,10 @@ class ArchiveRecord(NamedTuple):
     body: bytes | None
     position: int | None = None
     text: IndexEntry | None = None
+
+    @property
+    def name(self) -> RecordName:
+        return self.kind, self.key
 
     @property
     def digest(self) -> bytes:
@@ -114,18 +119,15 @@ class SessionSender:
         self._machine = machine
         self.seq = seq
         self.sent = 0
-        self._stored = True
 
     def begin(self) -> None:
         """Find out how much is archived. Raises if another person owns it, or it was deleted or continued elsewhere."""
         deleted = self._connection.execute(
             "SELECT 1 FROM ollm.deletions WHERE session_id = %s AND owner = ollm.viewer()", (self._id,)
         ).fetchone()
-        row = self._read_row("")
         if deleted:
             raise SessionForgottenError(f"Session {self._id} was deleted from the archive; it is not sent again.")
-        self._stored = row is not None
-        if row:
+        if row := self._read_row(""):
             self._check(row)
 
     def adopt(self) -> None:
@@ -133,24 +135,10 @@ class SessionSender:
         row = self._read_row("")
         self.seq = row.last_seq if row else 0
 
-    def list_digests(self) -> dict[tuple[RecordKind, str], bytes]:
-        """Return the digests of all archived records except the head, which changes with every message."""
-        query = (
-            "SELECT kind, key, digest FROM ollm.records WHERE session_id = %s AND kind <> 'head' AND body IS NOT NULL"
-        )
+    def list_digests(self) -> dict[RecordName, bytes]:
+        """Return the digests of all archived records."""
+        query = "SELECT kind, key, digest FROM ollm.records WHERE session_id = %s AND body IS NOT NULL"
         return {(kind, key): digest for kind, key, digest in self._connection.execute(query, (self._id,))}
-
-    def filter_new(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRecord]:
-        """Select the records that are new to the archive or differ from its copy."""
-        if not self._stored:
-            return list(records)
-        query = (
-            "SELECT kind, key, digest FROM ollm.records WHERE session_id = %s"
-            " AND (kind, key) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
-        )
-        named = [record.kind for record in records], [record.key for record in records]
-        held = {(kind, key): digest for kind, key, digest in self._connection.execute(query, (self._id, *named))}
-        return [record for record in records if held.get((record.kind, record.key)) != record.digest]
 
     def send(self, records: Sequence[ArchiveRecord], head: ArchivedHead) -> None:
         """Store a batch and the session's list entry, and notify listeners."""
@@ -166,23 +154,19 @@ class SessionSender:
                 self._connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, self._id))
         self.seq = last + len(records)
         self.sent += len(records)
-        self._stored = True
-
-    def count_keys(self) -> int:
-        query = "SELECT count(*) FROM ollm.records WHERE session_id = %s AND body IS NOT NULL"
-        row = self._connection.execute(query, (self._id,)).fetchone() if self._stored else None
-        return int(row[0]) if row else 0
 
     def _lock_row(self) -> _Row:
+        lock = "FOR UPDATE OF s"
         query = (
             "INSERT INTO ollm.sessions (session_id, owner, writer, host)"
             " SELECT %s, ollm.viewer(), %s, %s"
             " WHERE NOT EXISTS (SELECT FROM ollm.deletions WHERE session_id = %s AND owner = ollm.viewer())"
             " ON CONFLICT DO NOTHING"
         )
-        if not self._stored:
+        row = self._read_row(lock)
+        if row is None:
             self._connection.execute(query, (self._id, self._machine.id, self._machine.host, self._id))
-        row = self._read_row("FOR UPDATE OF s")
+            row = self._read_row(lock)
         if row is None:
             raise DeniedError(
                 f"Session {self._id} is another person's, or was deleted just now.", action=explain_fork(self._id)
