@@ -20,10 +20,9 @@ from ollm.config.environment import Home
 from ollm.daemon.places import DaemonProcess, RunFiles
 from ollm.daemon.server import watch_archive
 from ollm.domain.errors import StorageError
-from ollm.store.lease import get_process_start
 from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.store import SessionFiles
-from ollm.system.locks import read_owner
+from ollm.system.locks import get_process_start, read_owner
 from tests.cli.command import ollm
 from tests.cli.forked import finish, run_aside
 from tests.covers import covers
@@ -243,11 +242,11 @@ def test_a_token_replaces_the_last_and_is_for_this_user_alone(files: RunFiles) -
 def test_a_daemon_is_running_while_its_process_lives(files: RunFiles) -> None:
     files.prepare()
     assert files.find_running() is None
-    me = DaemonProcess(pid=os.getpid(), started=get_process_start(os.getpid()) or 0.0, port=81)
+    me = DaemonProcess(pid=os.getpid(), started=get_process_start(os.getpid()), port=81)
     files.write_pid_file(me)
     assert files.pid_file.stat().st_mode & 0o777 == 0o600
     assert files.find_running() == me
-    files.write_pid_file(DaemonProcess(pid=os.getpid(), started=1.0))
+    files.write_pid_file(DaemonProcess(pid=os.getpid(), started="1"))
     assert files.find_running() is None
     files.pid_file.write_bytes(b"garbage")
     assert files.find_running() is None

@@ -10,15 +10,15 @@ import msgspec
 from ollm.config.environment import Home
 from ollm.domain.errors import StorageError, suggest_storage_fix
 from ollm.domain.struct import Data
-from ollm.store.lease import get_process_start
 from ollm.system.atomic import read_json, replace_file
+from ollm.system.locks import is_same_process
 
 
 class DaemonProcess(Data, frozen=True):
     """Contents of `daemon.pid`."""
 
     pid: int
-    started: float
+    started: str
     port: int | None = None
 
     @property
@@ -63,7 +63,7 @@ class RunFiles:
     def find_running(self) -> DaemonProcess | None:
         """Find the running daemon; None if the file was left by a dead one."""
         found = read_json(self.pid_file, DaemonProcess, None)
-        return found if found and get_process_start(found.pid) == found.started else None
+        return found if found and is_same_process(found.pid, found.started) else None
 
     def remove_files(self) -> None:
         for file in (self.socket, self.pid_file, self.token_file):

@@ -39,8 +39,7 @@ from ollm.daemon.service import DaemonService
 from ollm.daemon.transcript import prepare_rendering
 from ollm.domain.errors import BusyError, OllmError, UsageError
 from ollm.domain.events import ConfirmationRequested, Event, TurnFinished
-from ollm.store.lease import get_process_start
-from ollm.system.locks import OwnerLock
+from ollm.system.locks import OwnerLock, get_process_start
 from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class LoopbackPort:
             return self.number
 
     def write_pid_file(self) -> None:
-        started = get_process_start(os.getpid()) or 0.0
+        started = get_process_start(os.getpid())
         self._files.write_pid_file(DaemonProcess(pid=os.getpid(), started=started, port=self.number))
 
     def end_logins(self) -> None:

@@ -86,7 +86,7 @@ class Lease:
         """Ask the owning process to close. Returns False if it cannot be reached from this machine, or never
         gives way: a program that uses the library."""
         owner = self.read_owner()
-        if owner is None or owner.host != socket.gethostname() or locks.get_process_start(owner.pid) != owner.start:
+        if owner is None or owner.host != socket.gethostname() or not locks.is_same_process(owner.pid, owner.start):
             return False
         if not _handles_request(owner.pid):
             return False
@@ -140,14 +140,3 @@ def _handles_request(pid: int) -> bool:
         status = dict(line.split(":\t") for line in Path(f"/proc/{pid}/status").read_text("latin-1").splitlines())
         return bool(int(status["SigCgt"], 16) >> signal.SIGUSR1 - 1 & 1)
     return True
-
-
-def get_process_start(pid: int) -> float | None:
-    """Return the start time of a process, which distinguishes reused pids, or None if the process is gone."""
-    import psutil
-
-    try:
-        process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else float(process.create_time())
-    except psutil.Error:
-        return None

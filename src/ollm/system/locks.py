@@ -108,7 +108,12 @@ def _is_alive(found: dict[str, Any]) -> bool:
     pid = found.get("pid")
     if found.get("host") != socket.gethostname() or not isinstance(pid, int) or pid <= 0:
         return True
-    return is_process_alive(pid) and found.get("start", "") in ("", get_process_start(pid))
+    return is_same_process(pid, found.get("start", ""))
+
+
+def is_same_process(pid: int, start: str) -> bool:
+    """Return True if the process that had this start time is still running."""
+    return is_process_alive(pid) and start in ("", get_process_start(pid))
 
 
 def is_process_alive(pid: int) -> bool:
