@@ -177,10 +177,10 @@ def test_lines_count_wherever_they_stand_and_whatever_their_number(tmp_path, sou
     assert {kind: fault for kind, fault in faults.items() if fault} == {}
 
 
-def test_a_bare_message_and_the_open_answer_of_an_older_version_are_read(tmp_path, sound) -> None:
+def test_a_bare_message_in_the_journal_is_read_and_a_torn_record_is_left_out(tmp_path, sound) -> None:
     session_id, document, journal = sound
-    torn = b'{"at":"2026-01-27T10:00:00.000Z","piece":[13,1],"partial":[{"type":"text","text":"half of it'
-    lines = [document[9], *journal[:5], torn]
+    start = b'{"at":"2026-01-27T10:00:00.000Z","piece":[13,%d],"partial":[{"type":"text","text":"%s'
+    lines = [document[9], *journal[:5], start % (1, b'half of it"}]}\n'), start % (2, b" and")]
     words, _ = Place(tmp_path, session_id, [*document[:9], *document[10:]], lines).read()
     assert [text for _, text in words] == [*TEXTS[:-1], "half of it"]
 
@@ -224,17 +224,18 @@ OLDER_JOURNAL = """\
 {"at":"2026-11-18T02:13:39.201Z","call":{"id":"c1","result":{"llmContent":"Created notes.txt."},"status":"ok"}}
 {"at":"2026-11-18T02:13:39.207Z","message":{"role":"tool","parts":[{"type":"tool_result","id":"c1"}],\
 "timestamp":"2026-11-18T02:13:39.207Z","id":4},"tokens":53}
-{"at":"2026-11-18T02:13:42.182Z","piece":[5,1],"partial":[{"type":"text","text":"It is written in gr\u00fc"""
+{"at":"2026-11-18T02:13:42.182Z","piece":[5,1],"partial":[{"type":"text","text":"It is written in gr"}]}
+"""
 
 
 @covers("D607", "S9.3")
 async def test_what_the_version_before_left_of_a_killed_chat_is_whole(tmp_path) -> None:
-    """Its records of an answer were open at the end, and the message went on where they stopped."""
+    """Its message went on where its records of the answer stopped."""
     words = ["first", "write it", "I write it.", "", "It is written in gr"]
     async with running(tmp_path, ["Going on."]) as runner:
         home = Home(runner.home)
         session_id = await asyncio.to_thread(home.recorded, "first")
-        home.journal(session_id).write_bytes(OLDER_JOURNAL.encode()[:-1])  # torn inside a character
+        home.journal(session_id).write_text(OLDER_JOURNAL)
         assert (home.texts(session_id), home.files.read(session_id).damage) == (words, None)
         listed, viewed = [await runner.run("sessions", *line) for line in (["check"], ["view", session_id, "--unfold"])]
         assert (listed.code, "Created notes.txt." in viewed.out) == (0, True)

@@ -371,9 +371,6 @@ class SessionReader:
                     if line.startswith(journal.RECORD_START):
                         self._salvage_lines()
                     self._odd.append((start, line))
-                elif b'"partial":' in line:
-                    self._salvage_lines()
-                    self._salvage().add_torn(line)
                 continue
             self.journal_good = end
             yield start, line, record

@@ -33,7 +33,6 @@ _CONTENT = {
     "mark",
 }  # Journals of older versions have some of these too.
 _HEAD_FIELDS = {"at", "top", "set", "append", "tokens"}
-_MAX_TORN_BYTES = 6  # A character or an escape has at most so many.
 _ROLES = get_args(Role)
 _PART_TYPES = {"text", "thinking", "image", "tool_call", "tool_result"}
 _fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -86,14 +85,6 @@ class Salvager:
                 self._add_entry(fields)
                 done = place = stop
         self._look_between(text[done:], base + done)
-
-    def add_torn(self, line: bytes) -> None:
-        """Add a torn record of streamed text: older versions left it open at the end."""
-        for end in range(len(line), len(line) - _MAX_TORN_BYTES, -1):
-            with contextlib.suppress(*journal.ERRORS):
-                if journal.parse_record(line[:end] + b'"}]}').partial:
-                    self._add_record(journal.parse_loosely(line[:end] + b'"}]}'))
-                    return
 
     def finish(self) -> None:
         """Repair the calls that lack something, after all their records were added."""
