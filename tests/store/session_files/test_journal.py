@@ -12,7 +12,7 @@ from ollm.domain.errors import DamagedError
 from ollm.domain.messages import Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from ollm.runtime.session import load_history_page
 from ollm.store.session_files import store, waypoints
-from ollm.store.session_files.journal import JournalMessage, encode_line, parse_record
+from ollm.store.session_files.journal import JournalRecord, encode_json, encode_line, parse_record
 from ollm.store.session_index import entries
 from tests.covers import covers
 from tests.sizes import size
@@ -116,7 +116,7 @@ async def test_a_crash_between_folding_and_clearing_the_journal_doubles_nothing(
 def test_a_record_with_half_a_character_is_written_with_the_rest_of_it() -> None:
     message = Message(role="user", parts=(TextPart(text="a\ud800b"),), timestamp="t", id=3)
 
-    line = encode_line(JournalMessage(at="now", message=message, tokens=2))
+    line = encode_line(JournalRecord(at="now", message=msgspec.Raw(encode_json(message)), tokens=2))
 
     record = parse_record(line)
     assert line.endswith(b"\n")

@@ -85,7 +85,9 @@ def test_an_answer_under_way_is_carried_over_a_fold(tmp_path: Path) -> None:
     writer.record_text(lambda: AT, "text", "half")
     assert writer.fold() is True
 
-    assert [(line["partial"], line["anew"]) for line in records(home)] == [([{"type": "text", "text": "half"}], True)]
+    assert [(line["partial"], line["piece"]) for line in records(home)] == [
+        ([{"type": "text", "text": "half"}], [1, 1])
+    ]
     writer.abandon()
 
 

@@ -31,11 +31,10 @@ class IrregularFilesError(Exception):
 
 
 class TextRecord(NamedTuple):
-    """A record of streamed text. With `anew` it stands for all records before it."""
+    """A record of streamed text."""
 
     at: str
     parts: journal.Parts
-    anew: bool
 
 
 class PartialAnswer(NamedTuple):
@@ -150,7 +149,7 @@ class EntryTable:
                 self.notes.add_request(number, place)
             self.add_message(number, start, start + len(message))
         if record.partial is not None:
-            self.add_piece(*(record.piece or (0, 0)), TextRecord(record.at, record.partial, record.anew))
+            self.add_piece(*(record.piece or (0, 0)), TextRecord(record.at, record.partial))
         if isinstance(record.call, msgspec.Raw):
             call = bytes(record.call)
             self.add_call(call, place + data.find(call))
@@ -159,9 +158,7 @@ class EntryTable:
         """Add what an answer has grown by. Records of older versions have no number."""
         held = self._answers.setdefault(answer, {})
         number = number or len(held) + 1
-        if piece.anew:
-            held.clear()
-        elif number > 1 and number - 1 not in held:
+        if number > 1 and number - 1 not in held:
             self._damage.note("the journal lacks a part of an answer")
         held.setdefault(number, piece)
 

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from ollm.domain.lazy import decode_late
-from ollm.domain.messages import JsonObject, Message, replace_surrogates
+from ollm.domain.messages import JsonObject, replace_surrogates
 from ollm.domain.tools import CallStatus, ErrorInfo, RecordedResult
 from ollm.store.session_files.files import DamageReport
 
@@ -32,20 +32,11 @@ class JournalRecord(
     message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     piece: tuple[int, int] | None = None  # The number of the answer, and of this record of it.
     partial: Parts | None = None  # An answer under way has grown by this.
-    anew: bool = False  # The partial starts over.
     call: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     top: JsonObject | None = None  # These are fields of the document itself.
     set: JsonObject | None = None  # These metadata fields are replaced.
     append: GrownLists | None = None  # These metadata lists are longer from a place on.
     tokens: int = 0  # The whole session has so many after this record; 0 means no change.
-
-
-class JournalMessage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Line of a message, encoded in one pass; it is read as a `JournalRecord`."""
-
-    at: str
-    message: Message
-    tokens: int = 0
 
 
 def is_torn_record(data: bytes) -> bool:
@@ -117,7 +108,7 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, dict | list | tuple | str)
 
 
-def encode_line(record: JournalRecord | JournalMessage) -> bytes:
+def encode_line(record: JournalRecord) -> bytes:
     try:
         return _encoder.encode_lines((record,))
     except ENCODE_ERRORS:

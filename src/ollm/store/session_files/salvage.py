@@ -182,9 +182,7 @@ class Salvager:
         if not isinstance(parts, list) or not all(map(journal.is_part, parts)):
             self._damage.note("the text of an answer is damaged in the journal")
             parts = [part for part in parts if journal.is_part(part)] if isinstance(parts, list) else []
-        self._table.add_piece(
-            answer, number, TextRecord(at if isinstance(at, str) else "", parts, bool(fields.get("anew")))
-        )
+        self._table.add_piece(answer, number, TextRecord(at if isinstance(at, str) else "", parts))
 
 
 def _is_call(fields: JsonObject) -> bool:

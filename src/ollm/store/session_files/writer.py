@@ -130,8 +130,8 @@ class SessionWriter:
         self._partial, self._streamed, self._pieces, self._next_text = [], [], 0, 0.0
         self.last_number = message.id
         self.message_count += 1
-        journal.advance_head(self.head, at, tokens)
-        self._write_line(journal.encode_line(journal.JournalMessage(at=at, message=message, tokens=tokens)))
+        raw = msgspec.Raw(journal.encode_json(message))
+        self._append_record(journal.JournalRecord(at=at, message=raw, tokens=tokens))
 
     def record_text(self, now: Callable[[], str], kind: str, text: str) -> None:
         """Take the next text of the unfinished answer. It is recorded every `TEXT_SECONDS`."""
@@ -146,12 +146,11 @@ class SessionWriter:
             more, self._streamed = self._streamed, []
             self._partial = journal.extend_parts(self._partial, more)
             self._next_text = monotonic() + TEXT_SECONDS
-            self._append_record(self._make_piece(at, more, anew=False))
+            self._pieces += 1
+            self._append_record(self._make_piece(at, more, self._pieces))
 
-    def _make_piece(self, at: str, parts: journal.Parts, *, anew: bool) -> journal.JournalRecord:
-        self._pieces += 1
-        piece = self.last_number + 1, self._pieces
-        return journal.JournalRecord(at=at, piece=piece, partial=parts, anew=anew)
+    def _make_piece(self, at: str, parts: journal.Parts, number: int) -> journal.JournalRecord:
+        return journal.JournalRecord(at=at, piece=(self.last_number + 1, number), partial=parts)
 
     def record_call(self, at: str, call: JsonObject, tokens: int) -> None:
         """Record a call, or its changes since it started."""
@@ -174,10 +173,8 @@ class SessionWriter:
         if not self._written:
             self._write_document()
         if self.pending:
-            try:
+            with self._explain_errors():
                 self._journal.append(b"".join(self.pending))
-            except OSError as error:
-                raise self._make_error(error) from error
             self.pending = []
             if monotonic() >= self._next_look:
                 self._displaced = not self._journal.is_in_place()
@@ -200,13 +197,11 @@ class SessionWriter:
         self.check_files()
         if not self._journal.good:
             return False
-        try:
-            from ollm.store.session_files.reader import SessionReader
+        from ollm.store.session_files.reader import SessionReader
 
+        with self._explain_errors():
             with contextlib.closing(SessionReader(self.document.path, self._journal.path)) as reader:
                 self.document_size = replace_file(self.document.path, self._iter_folded(reader))
-        except OSError as error:
-            raise self._make_error(error) from error
         self.document.watch()
         self._restart_journal()
         return True
@@ -224,18 +219,13 @@ class SessionWriter:
         if self.document.is_in_place() and self._journal.is_in_place():
             return
         self._displaced = True  # It stays set until the files are restored.
-        try:
-            self._restore_files()
-        except OSError as error:
-            raise self._make_error(error) from error
+        with self._explain_errors():
+            make_private_directory(self.directory)
+            reports = [restore_journal(self._journal, now), self.document.restore()]
+            self.reports += filter(None, reports)
+            with contextlib.suppress(BusyError):
+                self._lock.renew()
         self._displaced = False
-
-    def _restore_files(self) -> None:
-        make_private_directory(self.directory)
-        reports = [restore_journal(self._journal, now), self.document.restore()]
-        self.reports += filter(None, reports)
-        with contextlib.suppress(BusyError):
-            self._lock.renew()
 
     def close(self) -> bool:
         """Fold, remove the journal and release the lock. Returns True if it folded.
@@ -254,11 +244,9 @@ class SessionWriter:
         if self._journal.good and self._journal.good + self.document_size >= KEEP_JOURNAL_FROM_BYTES:
             return False
         folded = self.fold()
-        try:
+        with self._explain_errors():
             if self._journal.is_in_place():
                 self._journal.path.unlink(missing_ok=True)
-        except OSError as error:
-            raise self._make_error(error) from error
         return folded
 
     def abandon(self) -> None:
@@ -274,8 +262,7 @@ class SessionWriter:
         lines: Path | None = self._journal.path
         waiting = b"".join(self.pending)
         if self._streamed:
-            piece = self.last_number + 1, self._pieces + 1
-            waiting += journal.encode_line(journal.JournalRecord(at="", piece=piece, partial=self._streamed))
+            waiting += journal.encode_line(self._make_piece("", self._streamed, self._pieces + 1))
         if self._displaced or not self._journal.is_in_place():
             lines, waiting = None, self._journal.read_good() + waiting
         return SessionReader(document or self.document.path, lines, waiting=waiting, part=part)
@@ -289,43 +276,41 @@ class SessionWriter:
 
     def _append_record(self, record: journal.JournalRecord) -> None:
         journal.change_head(self.head, record)
-        self._write_line(journal.encode_line(record))
-
-    def _write_line(self, line: bytes) -> None:
-        self.pending.append(line)
+        self.pending.append(journal.encode_line(record))
         if not self.deferred:
             self.flush()
 
     def _write_document(self) -> None:
         """Write the first document; the session exists from then on."""
-        try:
+        with self._explain_errors():
             if not self._lock.held:
                 self.lock()
             self.document_size = replace_file(self.document.path, document.iter_document(self.head, (), ()))
-        except OSError as error:
-            raise self._make_error(error) from error
         self.document.watch()
         self._written = True
 
     def _restart_journal(self) -> None:
         """Start a new file, so that readers of the old one can finish it, and carry over an unfinished answer."""
         path = self._journal.path
-        try:
+        with self._explain_errors():
             self._journal.close()
             if self._partial:
-                record = self._make_piece(self.head["lastActivity"], self._partial, anew=True)
-                replace_file(path, journal.encode_line(record))
+                self._pieces = 1
+                replace_file(path, journal.encode_line(self._make_piece(self.head["lastActivity"], self._partial, 1)))
             else:
                 path.unlink(missing_ok=True)
             self._journal.open()
-        except OSError as error:
-            raise self._make_error(error) from error
 
-    def _make_error(self, error: OSError) -> StorageError:
-        return StorageError(
-            f"Session {self.session_id} cannot be written to {self.directory}: {error.strerror or error}.",
-            action=f"{suggest_storage_fix(error)} before you quit; ollm keeps it in memory and retries.",
-        )
+    @contextmanager
+    def _explain_errors(self) -> Iterator[None]:
+        """Name the session in an error of the system, and what to do about it."""
+        try:
+            yield
+        except OSError as error:
+            raise StorageError(
+                f"Session {self.session_id} cannot be written to {self.directory}: {error.strerror or error}.",
+                action=f"{suggest_storage_fix(error)} before you quit; ollm keeps it in memory and retries.",
+            ) from error
 
 
 def write_rescue_copy(writer: SessionWriter) -> Path | None:
