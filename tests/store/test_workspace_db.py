@@ -12,7 +12,7 @@ from ollm.config.environment import Home
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.session import ChatSession, CommandOutcome, Episode, PlanState, PlanStep
 from ollm.domain.tools import Todo
-from ollm.store.database import WORKSPACE_MIGRATIONS
+from ollm.store.database import WORKSPACE_MIGRATIONS, Database
 from ollm.store.model_facts import ModelFactsFile, make_facts_key
 from ollm.store.notes import NoteStore
 from ollm.store.workspace_db import WorkspaceDatabase
@@ -74,7 +74,7 @@ def test_processes_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture
 def notes(tmp_path: Path) -> NoteStore:
-    return NoteStore(lambda: tmp_path / "memory.db", WORKSPACE_MIGRATIONS)
+    return NoteStore(lambda: Database(tmp_path / "memory.db", WORKSPACE_MIGRATIONS))
 
 
 def test_a_value_is_set_replaced_read_and_deleted(notes: NoteStore) -> None:
@@ -124,9 +124,9 @@ def test_a_plan_is_restored_only_where_there_is_no_todo(notes: NoteStore) -> Non
 
 def test_a_damaged_file_is_put_aside_and_that_is_told(tmp_path: Path) -> None:
     (tmp_path / "memory.db").write_bytes(b"nonsense" * 1000)
-    notes = NoteStore(lambda: tmp_path / "memory.db", WORKSPACE_MIGRATIONS)
     told: list[str] = []
-    notes.report = told.append
+    database = Database(tmp_path / "memory.db", WORKSPACE_MIGRATIONS, report=told.append)
+    notes = NoteStore(lambda: database)
 
     notes.set("k", "1")
 

@@ -14,7 +14,7 @@ from ollm.services.code_map.service import CodeMapService
 from ollm.services.edit_ledger import EditLedger
 from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.services.token_counting import TokenCounter
-from ollm.store.database import GLOBAL_MIGRATIONS, WORKSPACE_MIGRATIONS
+from ollm.store.database import GLOBAL_MIGRATIONS, WORKSPACE_MIGRATIONS, Database
 from ollm.store.notes import NoteStore
 from ollm.system.paths import Boundary
 from ollm.tools.catalogue import build_registry
@@ -43,8 +43,8 @@ class Services:
         self.code_map = CodeMapService(CodeMapSettings(), workspace.parent / "cache")
         self.count_tokens = TokenCounter().count_text
         self.result_tokens: int | None = None
-        self.notes = NoteStore(lambda: workspace / ".ollm" / "memory.db", WORKSPACE_MIGRATIONS)
-        self.global_notes = NoteStore(lambda: workspace.parent / "home" / "global.db", GLOBAL_MIGRATIONS)
+        self.notes = NoteStore(lambda: Database(workspace / ".ollm" / "memory.db", WORKSPACE_MIGRATIONS))
+        self.global_notes = NoteStore(lambda: Database(workspace.parent / "home" / "global.db", GLOBAL_MIGRATIONS))
         self.search = WebSearchNeeds(key="key-1")
         self.told: list[tuple[Todo, ...]] = []
         self.todos_changed = self.told.append

@@ -12,7 +12,7 @@ import pytest
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Todo
 from ollm.services.goals import GoalKeeper
-from ollm.store.database import WORKSPACE_MIGRATIONS
+from ollm.store.database import WORKSPACE_MIGRATIONS, Database
 from ollm.store.notes import NoteStore
 from ollm.tools.framework.base import ToolContext, make_spec
 from ollm.tools.goal import GoalTool
@@ -104,9 +104,9 @@ def test_processes_setting_at_once_leave_a_key_each(workspace: Path) -> None:
     script = """if True:
         import sys
         from pathlib import Path
-        from ollm.store.database import WORKSPACE_MIGRATIONS
+        from ollm.store.database import WORKSPACE_MIGRATIONS, Database
         from ollm.store.notes import NoteStore
-        store = NoteStore(lambda: Path(sys.argv[1]), WORKSPACE_MIGRATIONS)
+        store = NoteStore(lambda: Database(Path(sys.argv[1]), WORKSPACE_MIGRATIONS))
         store.set(f"key {sys.argv[2]}", "1")
         store.add_todo(sys.argv[2])
     """
@@ -114,7 +114,7 @@ def test_processes_setting_at_once_leave_a_key_each(workspace: Path) -> None:
     started = [subprocess.Popen([sys.executable, "-c", script, str(path), str(number)]) for number in range(6)]
 
     assert [process.wait(60) for process in started] == [0] * 6
-    store = NoteStore(lambda: path, WORKSPACE_MIGRATIONS)
+    store = NoteStore(lambda: Database(path, WORKSPACE_MIGRATIONS))
     assert len(store.list_keys()) == 6
     assert len({todo.id for todo in store.list_todos()}) == 6
 

@@ -348,12 +348,11 @@ class ProcessScope(SettingsScope):
     @cached_property
     def notes(self) -> NoteStore:
         """Notes of the memory tool for all workspaces."""
-        from ollm.store.database import GLOBAL_MIGRATIONS
+        from ollm.store.database import GLOBAL_MIGRATIONS, Database
         from ollm.store.notes import NoteStore
 
-        notes = NoteStore(lambda: self.home.global_db, GLOBAL_MIGRATIONS, clock=self.clock)
-        notes.report = self._warn
-        return notes
+        database = Database(self.home.global_db, GLOBAL_MIGRATIONS, report=self._warn)
+        return NoteStore(lambda: database, clock=self.clock)
 
     def close(self) -> None:
         for name in {"session_index", "notes"} & self.__dict__.keys():

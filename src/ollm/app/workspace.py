@@ -142,14 +142,13 @@ class WorkspaceScope:
     def database(self) -> WorkspaceDatabase:
         from ollm.store.workspace_db import WorkspaceDatabase
 
-        return WorkspaceDatabase.around(self.memory)
+        return WorkspaceDatabase(self.memory.path.parent, self.memory)
 
     @cached_property
     def notes(self) -> NoteStore:
-        from ollm.store.database import WORKSPACE_MIGRATIONS
         from ollm.store.notes import NoteStore
 
-        return NoteStore(lambda: self.memory, WORKSPACE_MIGRATIONS, clock=self.process.clock)
+        return NoteStore(lambda: self.memory, clock=self.process.clock)
 
     @property
     def agent_directories(self) -> tuple[Path, ...]:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ollm.domain.clock import Clock, now, to_epoch_ms
+from ollm.domain.lazy import Lazy
 from ollm.domain.tools import Todo
-from ollm.store.database import Database
 from ollm.store.workspace_place import PERSONAL_MARK
+
+if TYPE_CHECKING:
+    from ollm.store.database import Database
 
 PERSONAL_PREFIX = "note-"  # Every session's prompt contains the user's own notes.
 
 
 class NoteStore:
-    """Store of notes, whose values are JSON texts. The file is created on first use. `locate` returns its path, or
-    an open database that is shared."""
+    """Store of notes, whose values are JSON texts. The database is opened on first use."""
 
-    def __init__(self, locate: Callable[[], Path | Database], migrations: Sequence[str], *, clock: Clock = now) -> None:
-        self._locate = locate
-        self._migrations = migrations
+    def __init__(self, find_database: Callable[[], Database], *, clock: Clock = now) -> None:
+        self._lazy = Lazy(find_database)
         self._clock = clock
-        self._opened: Database | None = None
         self.get_todo_owner: Callable[[], str] = lambda: ""
-        self.report: Callable[[str], None] | None = None  # Called when a damaged file was put aside.
 
     def set(self, key: str, value: str) -> None:
         """Store a value, replacing any under the same key."""
@@ -83,18 +82,12 @@ class NoteStore:
                 connection.executemany("INSERT INTO todos (text, status, session_id) VALUES (?, ?, ?)", rows)
 
     def close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
+        if opened := self._lazy.built:
+            opened.close()
 
     @property
     def _database(self) -> Database:
-        if self._opened is None:
-            place = self._locate()
-            if isinstance(place, Database):
-                self._opened = place
-            else:
-                self._opened = Database(place, self._migrations, report=self.report)
-        return self._opened
+        return self._lazy.get()
 
 
 def _parse_number(todo_id: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,15 +27,8 @@ UPSERT = f"INSERT OR REPLACE INTO chat_sessions ({SESSION_COLUMNS}) VALUES ({', 
 class WorkspaceDatabase:
     """Records that several processes may use at once. The archive is authoritative: they can be rebuilt from it."""
 
-    def __init__(self, directory: Path, report: Callable[[str], None] | None = None) -> None:
-        self.database = Database(directory / "memory.db", WORKSPACE_MIGRATIONS, report=report)
-
-    @classmethod
-    def around(cls, database: Database) -> WorkspaceDatabase:
-        """Create an instance that uses a shared database."""
-        made = cls(database.path.parent)
-        made.database = database
-        return made
+    def __init__(self, directory: Path, shared: Database | None = None) -> None:
+        self.database = shared or Database(directory / "memory.db", WORKSPACE_MIGRATIONS)
 
     @property
     def directory(self) -> Path:
@@ -78,7 +71,9 @@ class WorkspaceDatabase:
     def list_episodes(self, session_id: str, newest: int = 200) -> list[Episode]:
         """List the newest episodes, oldest first."""
         query = "SELECT body FROM episodes WHERE session_id = ? ORDER BY number DESC LIMIT ?"
-        decoded = (decode_episode(row["body"]) for row in reversed(self.database.fetch(query, session_id, newest)))
+        decoded = (
+            decode_column(row["body"], Episode) for row in reversed(self.database.fetch(query, session_id, newest))
+        )
         return [episode for episode in decoded if episode]
 
     def save_context(self, session_id: str, body: bytes) -> None:
@@ -100,8 +95,8 @@ class WorkspaceDatabase:
         return os.fsdecode(found[0]["value"]) if found else None
 
     def set_fact(self, name: str, value: str) -> None:
-        """Store a fact. A path that is not UTF-8 is stored as bytes."""
-        kept = value if value.isascii() or is_encodable(value) else os.fsencode(value)
+        """Store a fact. One that is not ASCII, such as a path in any encoding, is stored as bytes."""
+        kept = value if value.isascii() else os.fsencode(value)
         self.database.write("INSERT OR REPLACE INTO identity VALUES (?, ?)", name, kept)
 
     def get_or_create_id(self) -> str:
@@ -109,21 +104,6 @@ class WorkspaceDatabase:
         with self.database.begin_write() as connection:
             connection.execute("INSERT OR IGNORE INTO identity VALUES ('id', ?)", (make_id(),))
             return str(connection.execute("SELECT value FROM identity WHERE name = 'id'").fetchone()["value"])
-
-
-def is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def decode_episode(text: str) -> Episode | None:
-    try:
-        return msgspec.json.decode(text, type=Episode)
-    except (msgspec.MsgspecError, TypeError, UnicodeDecodeError):
-        return None
 
 
 def session_to_columns(session: ChatSession) -> tuple[Any, ...]:
@@ -145,7 +125,7 @@ def session_to_columns(session: ChatSession) -> tuple[Any, ...]:
 
 
 def decode_column(text: str | None, type: Any) -> Any:  # noqa: A002 - as msgspec calls it
-    """Decode a stored list, or return an empty one if it is unreadable, since the archive has all of it."""
+    """Decode a stored value, or return an empty one if it is unreadable, since the archive has all of it."""
     try:
         return msgspec.json.decode(text or "[]", type=type)
     except (msgspec.MsgspecError, TypeError, UnicodeDecodeError):
