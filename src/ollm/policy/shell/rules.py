@@ -27,9 +27,10 @@ def _has_flags(wanted: Iterable[str], command: Sequence[str], words: Sequence[Sh
         bare = flag.lstrip("-").partition("=")[0]
         names += bare if flag.startswith("-") and not flag.startswith("--") else [bare]
     subcommand = next((word for word in command[1:2] if not word.startswith("-")), "")
-    own = get_program(command[0].rpartition("/")[2]).flag_letters
+    program = get_program(command[0].rpartition("/")[2])
     common = dict(word.split("=") for word in read_table()["@flag-letters"].split())
-    letters = {**common, **own.get("", {}), **own.get(subcommand, {})}
+    own = {name.rpartition("."): spelled for name, spelled in program.flag_letters.items()}
+    letters = common | {name: spelled for (place, _, name), spelled in own.items() if place in ("", subcommand)}
     return all(_is_given(name, given, letters) for name in names if name)
 
 

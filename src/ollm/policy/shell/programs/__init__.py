@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from ollm.policy.shell.options import OptionGrammar
-from ollm.policy.shell.programs import expressions, inner_commands
-from ollm.policy.shell.programs.git import GIT
-from ollm.policy.shell.programs.record import Granting, Launching, Program, Reading, Wrapping, Writing, read_table
+from ollm.policy.shell.programs import expressions, git, inner_commands
+from ollm.policy.shell.programs.record import Granting, Launching, Program, Reading, Wrapping, Writing, read_row
 
 Part = TypeVar("Part", bound=msgspec.Struct)
 UNKNOWN_PROGRAM = Program()
@@ -22,14 +21,18 @@ _PARTS: dict[str, tuple[msgspec.Struct, str]] = {  # The second item is the fiel
     "launches": (Launching(), ""),
     "grants": (Granting(), "depth"),
 }
-_FUNCTIONS: dict[str, Any] = {**vars(inner_commands), **vars(expressions)}  # The table names these functions.
+_FUNCTIONS: dict[str, Any] = {
+    **vars(inner_commands),
+    **vars(expressions),
+    **vars(git),
+}  # The table names these functions.
 
 
 @cache
 def get_program(name: str) -> Program:
     """Return the record of a program, or an empty record if the program is unknown."""
-    row = read_table().get(name)
-    return GIT if name == "git" else UNKNOWN_PROGRAM if row is None else _build_program(row)
+    row = read_row(name)
+    return _build_program(row) if row else UNKNOWN_PROGRAM
 
 
 def _build_program(row: str) -> Program:
@@ -44,7 +47,7 @@ def _build_program(row: str) -> Program:
             words = {word if word in flags else first: word for word in facts.pop(key).split()}
             parts[key] = _fill_part(blank, {**facts, **words})
     letters = dict(word.split("=") for word in facts.pop("flag-letters", "").split())
-    record = msgspec.structs.replace(UNKNOWN_PROGRAM, **parts, flag_letters={"": letters} if letters else {})
+    record = msgspec.structs.replace(UNKNOWN_PROGRAM, **parts, flag_letters=letters)
     return _fill_part(record, facts)
 
 

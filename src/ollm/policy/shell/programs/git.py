@@ -16,14 +16,13 @@ from ollm.policy.shell.options import check_secrets
 from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, add_objections
 from ollm.policy.shell.programs.git_verbs import GLOBAL_FLAGS, read_git_verb
 from ollm.policy.shell.programs.inner_commands import join_script, make_guess
-from ollm.policy.shell.programs.record import Granting, InnerCommand, Program, WordDangers, split_names
+from ollm.policy.shell.programs.record import InnerCommand, Program, WordDangers, read_table, split_names
 from ollm.policy.shell.words import ShellWord, make_part_of
 from ollm.system.path_names import find_git_directories
 from ollm.system.paths import Boundary
 from ollm.system.sandbox.git_settings import find_settings_with_login, read_git_settings
 
-_GLOBAL_VALUES = "-c -C --git-dir --work-tree --namespace --config-env --super-prefix --attr-source"
-_HARMLESS_GLOBALS = " ".join(sorted(GLOBAL_FLAGS))
+_GLOBAL_VALUES = read_table()["@git-values"].split()
 _GLOBAL_ANSWERS = frozenset({"--version", "-v", "--help", "-h", "--html-path", "--man-path", "--info-path"})
 _RUNNING_OPTIONS = split_names(
     "output ext-diff textconv no-index open-files-in-pager filters exec upload-pack receive-pack show-signature extcmd"
@@ -84,7 +83,7 @@ class GitCommand(Data, frozen=True):
     paths: tuple[ShellWord, ...]
 
 
-def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
+def inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
     found = parse_git(part.words)
     objections = judge.check_directory()
     subcommand = None if found.subcommand is None else part.words[found.subcommand].text
@@ -169,7 +168,7 @@ def _scan_globals(words: Sequence[ShellWord]) -> tuple[int | None, WordDangers]:
             return index, dangers
         if text not in GLOBAL_FLAGS and text not in _GLOBAL_ANSWERS:
             dangers.append((index, f"git {text.partition('=')[0]} can make git run or write something else"))
-        index += 2 if text in _GLOBAL_VALUES.split() else 1
+        index += 2 if text in _GLOBAL_VALUES else 1
     return None, dangers
 
 
@@ -253,7 +252,7 @@ def _find_joined_files(name: str, word: ShellWord) -> list[ShellWord]:
     return [make_part_of(word, path)] if path else []
 
 
-def _unwrap_git(_program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
+def unwrap_git(_program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
     """Find commands passed to git: settings, `rebase --exec`, `bisect run`, `submodule foreach`, `grep -O`, filters."""
     texts = [word.text for word in words]
     inner: list[InnerCommand] = []
@@ -286,24 +285,6 @@ def _unwrap_setting(text: str) -> list[InnerCommand]:
         return []
     script = value.removeprefix("!") if value.startswith("!") or not name.startswith("alias.") else f"git {value}"
     return [make_guess(script)]
-
-
-GIT = Program(
-    inspect=_inspect_git,
-    find_commands=_unwrap_git,
-    grants=Granting(depth=2, subcommands=split_names("add commit fetch pull switch stash merge log diff status show")),
-    versioned=True,
-    steering="FtsC",
-    flag_letters={
-        "push": {"delete": "d", "all": "", "quiet": "q"},
-        "branch": {"delete": "dD", "force": "fD", "all": "a"},
-        "commit": {"no-verify": "n", "all": "a"},
-        "clean": {"directories": "d"},
-        "tag": {"delete": "d"},
-    },
-    global_values=_GLOBAL_VALUES,
-    harmless_globals=_HARMLESS_GLOBALS,
-)
 
 
 _SIGNS_COMMITS = frozenset({"commit", "merge", "rebase", "cherry-pick", "revert", "am"})

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
-from ollm.policy.shell.programs.record import read_table
+from ollm.policy.shell.programs.record import read_row, read_table
 from ollm.policy.shell.words import ShellWord
 from ollm.system.sandbox.git_settings import is_harmless_setting
 
@@ -25,7 +24,7 @@ _REQUIRED = {"apply": {"--index", "--cached"}, "hash-object": {"-w"}, "init": se
 _GLOBBING = frozenset({"add", "rm", "mv", "restore", "checkout", "commit", "reset", "stash"})
 OptionKind = Literal["flag", "value", "optional"]
 _MARKS: dict[str, OptionKind] = {"=": "value", "?": "optional"}
-GLOBAL_FLAGS = frozenset(read_table()["git/"].split())
+GLOBAL_FLAGS = frozenset(read_table()["@git-flags"].split())
 
 
 class GitVerb(NamedTuple):
@@ -38,10 +37,10 @@ class GitVerb(NamedTuple):
 @cache
 def _list_options(verb: str) -> dict[str, OptionKind] | None:
     """Return the accepted options of a verb, or None if it does not write a repository."""
-    row = read_table().get(f"git/{verb}")
-    if row is None:
+    row = read_row(f"git/{verb}")
+    if not row:
         return None
-    words = re.sub(r"@\w+", lambda found: read_table()[found[0]], f"{row} @common").split()
+    words = f"{row} {read_table()['@common']}".split()
     return {word.rstrip("=?"): _MARKS.get(word[-1], "flag") for word in reversed(words)}
 
 

@@ -126,8 +126,8 @@ class Program(Data, frozen=True):
     whose value is a command, `acting` others that make it run or use something else; `acting_words` is an expression
     for such words. `code`: its words may be programs in another language. `changes`: its effect on the shell.
     `evaluates`: it evaluates subscripts. `fed`: how it uses its input. `steering` letters are for grants,
-    `flag_letters` for rules, by subcommand. `global_values` are options with a value before the subcommand,
-    `harmless_globals` those without an effect.
+    `flag_letters` for rules, by name or `SUBCOMMAND.NAME`. `global_values` are options with a value before the
+    subcommand, `harmless_globals` those without an effect.
     """
 
     options: OptionGrammar = OptionGrammar()
@@ -149,7 +149,7 @@ class Program(Data, frozen=True):
     fed: Literal["data", "script", "commands", "words"] = "data"
     versioned: bool = False
     steering: str = ""
-    flag_letters: Mapping[str, Mapping[str, str]] = {}
+    flag_letters: Mapping[str, str] = {}
     global_values: str = ""
     harmless_globals: str = ""
 
@@ -170,6 +170,12 @@ def read_table() -> dict[str, str]:
         if found and not row.startswith("#"):
             rows.update(dict.fromkeys(names.split(), facts))
     return rows
+
+
+def read_row(name: str) -> str:
+    """Return the row of a program or of a verb of git, with the rows that it refers to by `@NAME`, or ""."""
+    rows = read_table()
+    return re.sub(r"@[\w-]+", lambda found: rows[found[0]], rows.get(name, ""))
 
 
 def split_names(text: str) -> tuple[str, ...]:
