@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -209,10 +209,11 @@ class PolicyEngine:
     def _apply_grants(self, request: PolicyRequest, verdict: Verdict) -> Verdict:
         for grant in self.grants.list_grants():
             if covers_call(grant, request, self.boundary):
-                return allow_verdict(verdict, "grant", str(grant), f"granted: {grant}")
+                return change_verdict(verdict, "allow", f"granted: {grant}", "grant", str(grant))
         edits = self.categories.get(request.tool) == "write"
         if self.approval == "yolo" or (self.approval == "accept-edits" and edits):
-            return allow_verdict(verdict, "approval", self.approval, f"the approval level is {self.approval}")
+            reason = f"the approval level is {self.approval}"
+            return change_verdict(verdict, "allow", reason, "approval", self.approval)
         return verdict
 
     def _apply_protection(self, request: PolicyRequest, verdict: Verdict) -> Verdict:
@@ -234,7 +235,19 @@ class PolicyEngine:
 
     def _apply_concerns(self, verdict: Verdict, locations: Sequence[Location]) -> Verdict:
         concern = find_strictest_concern(self.boundary, locations)
-        return verdict if concern is None else apply_concern(verdict, concern)
+        if concern is None:
+            return verdict
+        return change_verdict(
+            verdict,
+            concern.decision,
+            concern.text,
+            "protection",
+            concern.text,
+            locked=concern.locked,
+            risk=Risk.HIGH,
+            error_type=concern.error_type,
+            approve=() if concern.decision == "deny" else concern.resolved,
+        )
 
     def _only_reads(self, request: PolicyRequest) -> bool:
         if _manages_background_command(request):
@@ -263,10 +276,13 @@ class PolicyEngine:
             return verdict
         sandbox = self._sandbox.get()
         if verdict.decision == "allow" and verdict.reads and _is_by(verdict, "built-in") and not judged.exact:
-            return verdict if sandbox.level != "none" else ask_without_box(verdict, sandbox.description)
+            if sandbox.level != "none":
+                return verdict
+            reason = "it should only read, but there is no sandbox to hold it to that"
+            return change_verdict(verdict, "ask", reason, "sandbox", sandbox.description)
         open_question = verdict.decision == "ask" and not verdict.locked and not _is_by(verdict, "configured")
         if open_question and sandbox.approves_itself:
-            return allow_verdict(verdict, "sandbox", "autoApprove", "it runs in a sandbox that holds it")
+            return change_verdict(verdict, "allow", "it runs in a sandbox that holds it", "sandbox", "autoApprove")
         return verdict
 
 
@@ -274,11 +290,10 @@ def _is_by(verdict: Verdict, layer: str) -> bool:
     return verdict.rule is not None and verdict.rule.layer == layer
 
 
-def ask_without_box(verdict: Verdict, description: str) -> Verdict:
-    """Ask about a command that should only read, because no sandbox enforces it."""
-    rule = RuleReference(layer="sandbox", text=description)
-    reason = "it should only read, but there is no sandbox to hold it to that"
-    return msgspec.structs.replace(verdict, decision="ask", reason=reason, rule=rule)
+def change_verdict(verdict: Verdict, decision: Decision, reason: str, layer: str, text: str, **changes: Any) -> Verdict:
+    """Return the verdict with another decision, which the layer made."""
+    rule = RuleReference(layer=layer, text=text)
+    return msgspec.structs.replace(verdict, decision=decision, reason=reason, rule=rule, **changes)
 
 
 def ask_about_outside(verdict: Verdict, why: str) -> Verdict:
@@ -287,34 +302,12 @@ def ask_about_outside(verdict: Verdict, why: str) -> Verdict:
         return verdict
     reason = f"it runs outside the sandbox: {render_command(why) or 'no reason was given'}"
     text = f"{reason}; {verdict.reason}" if verdict.decision == "ask" else reason
-    rule = RuleReference(layer="sandbox", text="outside")
-    return msgspec.structs.replace(verdict, decision="ask", reason=text, rule=rule, locked=True, risk=Risk.HIGH)
-
-
-def allow_verdict(verdict: Verdict, layer: str, text: str, reason: str) -> Verdict:
-    rule = RuleReference(layer=layer, text=text)
-    return msgspec.structs.replace(verdict, decision="allow", reason=reason, rule=rule)
+    return change_verdict(verdict, "ask", text, "sandbox", "outside", locked=True, risk=Risk.HIGH)
 
 
 def deny_read_only(verdict: Verdict) -> Verdict:
-    rule = RuleReference(layer="approval", text="read-only")
     reason = "the approval level is read-only, and this may modify files"
-    return msgspec.structs.replace(verdict, decision="deny", reason=reason, rule=rule, locked=False)
-
-
-def apply_concern(verdict: Verdict, concern: PathConcern) -> Verdict:
-    rule = RuleReference(layer="protection", text=concern.text)
-    approve = () if concern.decision == "deny" else concern.resolved
-    return msgspec.structs.replace(
-        verdict,
-        decision=concern.decision,
-        reason=concern.text,
-        rule=rule,
-        locked=concern.locked,
-        risk=max(verdict.risk, Risk.HIGH, key=list(Risk).index),
-        error_type=concern.error_type,
-        approve=approve,
-    )
+    return change_verdict(verdict, "deny", reason, "approval", "read-only", locked=False)
 
 
 def _manages_background_command(request: PolicyRequest) -> bool:
