@@ -126,15 +126,11 @@ def parse_value(text: str, entry: Mapping[str, Any]) -> Any:
 
 
 log = logging.getLogger("ollm.mcp")
-LOG_LEVELS = {
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "notice": logging.INFO,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-    "critical": logging.ERROR,
-    "alert": logging.ERROR,
-    "emergency": logging.ERROR,
+LOG_LEVELS = {  # The names of MCP, most of which are Python's.
+    **logging.getLevelNamesMapping(),
+    "NOTICE": logging.INFO,
+    "ALERT": logging.ERROR,
+    "EMERGENCY": logging.ERROR,
 }
 MAX_LOG_CHARACTERS = 500
 MAX_TOLD_ERRORS = 5  # Further log lines of a server are only in the log file.
@@ -153,7 +149,7 @@ class ClientFeatures:
     ) -> None:
         self._server = server
         self._workspace = workspace
-        self._tell = tell
+        self.tell = tell
         self._ask = ask
         self._told_errors = 0
         self.pause: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
@@ -191,20 +187,20 @@ class ClientFeatures:
 
     async def _log_line(self, params: Any) -> None:
         """Log a line from the server's log. The first few errors are also shown."""
-        level = LOG_LEVELS.get(str(params.level), logging.INFO)
+        level = LOG_LEVELS.get(str(params.level).upper(), logging.INFO)
         data = params.data if isinstance(params.data, str) else msgspec.json.encode(params.data, enc_hook=str).decode()
         text = " ".join(clean_text(data[: MAX_LOG_CHARACTERS * 2]).split())[:MAX_LOG_CHARACTERS]
         log.log(level, "%s: %s", self._server, text, extra={"operation": "server-log"})
         if level >= logging.ERROR and self._told_errors < MAX_TOLD_ERRORS:
             self._told_errors += 1
-            self._tell(f"The MCP server {self._server} reports: {text}")
+            self.tell(f"The MCP server {self._server} reports: {text}")
 
     async def _answer_question(self, _context: object, params: Any) -> Any:
         from mcp_types import ElicitResult
 
         if self._ask is None:
             asked = " ".join(clean_text(str(params.message)).split())[:MAX_LOG_CHARACTERS]
-            self._tell(
+            self.tell(
                 f"The MCP server {self._server} asked: {asked} - declined: ollm cannot ask in non-interactive mode."
             )
             return ElicitResult(action="decline")

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ollm.domain.errors import OllmError, ToolFailure
+from ollm.domain.errors import BusyError, OllmError, ToolFailure
 from ollm.extensions.mcp.client_features import ClientFeatures
 from ollm.extensions.mcp.http import may_be_newer
 from ollm.extensions.mcp.results import mend_answer, mend_tool_list, summarize_error
 from ollm.extensions.mcp.settings import DEFAULT_START_SECONDS, McpServer
+from ollm.system.beneath import make_readable
+from ollm.system.folders import measure_bytes
 from ollm.system.install_command import describe_extra_install
+from ollm.system.locks import OwnerLock
 from ollm.system.processes import StartError, fail_future
 from ollm.system.threads import run_in_thread
 
 if TYPE_CHECKING:
     from mcp import Client
-    from ollm.extensions.mcp.first_start import FirstStart
 
 T = TypeVar("T")
 CLOSE_TIMEOUT_SECONDS = 2.0
@@ -32,9 +35,43 @@ MAX_INSTALL_SECONDS = 3600.0
 MIN_TOLD_BYTES = 100_000
 MAX_RETRY_PAUSE_SECONDS = 8.0
 FAILURE_KIND = "McpError"
+INSTALLED = ".installed"  # A server that has answered once has this file in its folder.
 LOST_SESSION_STATUSES = (400, 404)  # MCP prescribes 404, but many servers answer 400.
 
 Open = Callable[["McpConnectionState"], AbstractAsyncContextManager[Any]]
+
+
+class FirstStart:
+    """The first start of a server, which installs it: the folder for what it downloads. Until the server has answered,
+    nothing in it is its data, and the next try removes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = OwnerLock(folder.with_name(f"{folder.name}.lock"))
+        self.runs = False
+
+    def begin(self) -> None:
+        """Remove what a failed first start left, unless another process is installing the server now."""
+        self.runs = not (self._folder / INSTALLED).exists()
+        if not self.runs:
+            return
+        self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(BusyError, FileNotFoundError):
+            self._lock.acquire("The server's folder")
+            make_readable(self._folder)
+            shutil.rmtree(self._folder)
+
+    def measure(self) -> int:
+        """Return the bytes that were downloaded so far."""
+        return measure_bytes(self._folder)
+
+    def finish(self) -> None:
+        if self.runs:
+            (self._folder / INSTALLED).touch()
+        self._lock.release()
+
+    def end(self) -> None:
+        self._lock.release()
 
 
 class McpConnectionState:
@@ -63,10 +100,6 @@ class SessionLostError(Exception):
     """The server has forgotten the session it issued."""
 
 
-async def allow_server(server: McpServer) -> None:
-    """Allow a server without a question because the settings name it."""
-
-
 class McpConnection:
     """A connection to one server. After a crash the next request reconnects; a success resets the failure count."""
 
@@ -83,8 +116,7 @@ class McpConnection:
         self.features.pause = self._pause_deadlines
         self._workspace = workspace
         self._search_path = search_path  # Programs are looked for here.
-        self.approve: Callable[[McpServer], Awaitable[None]] = allow_server
-        self.tell: Callable[[str], None] = lambda _text: None
+        self.approve: Callable[[McpServer], Awaitable[None]] | None = None  # Servers of the settings need no question.
         self.installing = False
         self.failures = 0
         self._deadlines: set[asyncio.Timeout] = set()  # Each waiting request has one.
@@ -105,7 +137,8 @@ class McpConnection:
     async def ask(self, request: Callable[[Client], Awaitable[T]]) -> T:
         """Send a request. Raises ToolFailure if the server fails, refuses or takes too long. A server that has
         forgotten the session has done nothing, so the request is repeated in a new session."""
-        await self.approve(self.server)
+        if self.approve is not None:
+            await self.approve(self.server)
         client, line = await self._ensure_connected()
         try:
             return await self._ask_once(request, client, line)
@@ -231,7 +264,7 @@ class McpConnection:
                 limit = max(limit, DEFAULT_START_SECONDS)  # A new program may compile itself before it answers.
             if size > MIN_TOLD_BYTES and clock() - began >= news_at:
                 news_at *= 2
-                self.tell(f"Installing the MCP server {self.server.name}: {size / 1e6:,.1f} MB so far.")
+                self.features.tell(f"Installing the MCP server {self.server.name}: {size / 1e6:,.1f} MB so far.")
 
     def _explain_start(self, line: McpConnectionState) -> str:
         """Explain a failed start, with the way out."""
@@ -246,8 +279,6 @@ class McpConnection:
 
     def _check_program(self) -> None:
         """Report a missing program before any other work."""
-        import shutil
-
         command = self.server.command
         is_beside = os.sep in command and (self._workspace / self.server.cwd / command).exists()
         if command and not is_beside and not shutil.which(command, path=self._search_path):

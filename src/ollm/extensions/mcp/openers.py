@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ollm.extensions.mcp.connection import McpConnectionState, Open
-from ollm.extensions.mcp.first_start import FirstStart
+from ollm.extensions.mcp.connection import FirstStart, McpConnectionState, Open
 from ollm.extensions.mcp.http import open_address, run_reader
 from ollm.extensions.mcp.results import read_message
 from ollm.extensions.mcp.settings import McpServer

@@ -219,7 +219,6 @@ class McpServers:
             raise UsageError(f"No MCP server named {name}; available: {known}.")
         if name not in self._connections:
             self._connections[name] = self._connect(self._servers[name])
-            self._connections[name].tell = self._tell
         return self._connections[name]
 
     def _make_call_runner(self, name: str, tool: OfferedTool) -> Run:
