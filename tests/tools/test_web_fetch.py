@@ -446,7 +446,7 @@ async def test_what_was_sent_is_for_the_first_place_alone(server: Server) -> Non
         server.routes["/same"] = reply("", status="307 x", location=other.url("/there"))
         other.routes["/there"] = reply("there")
         allowed = limits(server, allow_private=(server.place, other.place))
-        answer = await fetch_url(server.url("/here"), allowed, method="POST", headers={"X-Key": "k"}, content=b"{}")
+        answer = await fetch_url(server.url("/here"), allowed, headers={"X-Key": "k"}, content=b"{}")
 
         assert answer.body == b"there"
         assert [(request.method, request.body, request.headers.get("x-key")) for request in server.requests] == [

@@ -75,7 +75,7 @@ class SearchService(Data, frozen=True):
         url = f"{self.base_url.rstrip('/')}{path}"
         limits = WebFetchSettings(timeout=self.timeout, allow_private=(parse_url(url).host_and_port,))
         headers |= {"Accept": "application/json"}
-        answer = await fetch_url(url, limits, method="POST" if content else "GET", headers=headers, content=content)
+        answer = await fetch_url(url, limits, headers=headers, content=content)
         if answer.status != 200:
             raise self._make_failure(answer.status, answer.reason, answer.headers.get("retry-after", ""))
         try:

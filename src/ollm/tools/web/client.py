@@ -81,13 +81,12 @@ async def fetch_url(
     url: str,
     settings: WebFetchSettings,
     *,
-    method: str = "GET",
     headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
     same_host: bool = False,
 ) -> WebResponse:
-    """Fetch a URL with redirects, within the limits of the settings. With `same_host` a redirect to another host is
-    reported and not followed: that needs a separate call, subject to policy.
+    """Fetch a URL with redirects, or post `content` to it, within the limits of the settings. With `same_host` a
+    redirect to another host is reported and not followed: that needs a separate call, subject to policy.
 
     Raises ToolFailure: InvalidUrl, AddressRefused, Timeout, NetworkError, TooLarge, HttpError (malformed answers only;
     the caller checks the status).
@@ -95,12 +94,7 @@ async def fetch_url(
     began = time.monotonic()
     try:
         async with asyncio.timeout(settings.timeout):
-            return await _follow_redirects(
-                url,
-                settings,
-                _WebRequest(method=method, headers=headers or {}, content=content),
-                same_host=same_host,
-            )
+            return await _follow_redirects(url, settings, headers or {}, content, same_host=same_host)
     except (TimeoutError, httpcore2.TimeoutException) as error:
         spent = time.monotonic() - began
         raise ToolFailure("Timeout", f"{url} timed out after {spent:.1f} seconds.") from error
@@ -108,16 +102,12 @@ async def fetch_url(
         raise ToolFailure("NetworkError", f"{url} could not be fetched: {_describe_error(error)}.") from error
 
 
-class _WebRequest(Data, frozen=True):
-    method: str
-    headers: Mapping[str, str]
-    content: bytes | None
-
-
-async def _follow_redirects(url: str, settings: WebFetchSettings, sent: _WebRequest, *, same_host: bool) -> WebResponse:
+async def _follow_redirects(
+    url: str, settings: WebFetchSettings, headers: Mapping[str, str], content: bytes | None, *, same_host: bool
+) -> WebResponse:
     target = parse_url(url)
     for hop in range(MAX_REDIRECTS + 1):
-        answer = await _send_request(target, settings, sent)
+        answer = await _send_request(target, settings, headers, content)
         location = answer.headers.get("location")
         if answer.status not in _REDIRECT_STATUSES or not location:
             return msgspec.structs.replace(answer, redirected=hop > 0)
@@ -128,21 +118,23 @@ async def _follow_redirects(url: str, settings: WebFetchSettings, sent: _WebRequ
                 if literal := following.literal_address:
                     refuse_private(following, [literal], settings.allow_private)
                 raise ToolFailure("HttpError", reason)
-            sent = _WebRequest(method="GET", headers={}, content=None)
+            headers, content = {}, None
         target = following
     raise ToolFailure("HttpError", f"{url} redirects more than {MAX_REDIRECTS} times.")
 
 
-async def _send_request(target: WebTarget, settings: WebFetchSettings, sent: _WebRequest) -> WebResponse:
+async def _send_request(
+    target: WebTarget, settings: WebFetchSettings, headers: Mapping[str, str], content: bytes | None
+) -> WebResponse:
     backend = CheckedConnections(target, settings.allow_private)
-    headers = {"User-Agent": "ollm", "Accept-Encoding": "gzip", "Accept": "*/*", **sent.headers}
+    headers = {"User-Agent": "ollm", "Accept-Encoding": "gzip", "Accept": "*/*", **headers}
     secure = httpcore2.default_ssl_context() if target.scheme == "https" else None
     url = httpcore2.URL(
         scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode()
     )
     async with (
         httpcore2.AsyncConnectionPool(network_backend=backend, ssl_context=secure) as pool,
-        pool.stream(sent.method, url, headers=list(headers.items()), content=sent.content) as reply,
+        pool.stream("POST" if content else "GET", url, headers=list(headers.items()), content=content) as reply,
     ):
         received = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in reply.headers}
         if sum(len(name) + len(value) for name, value in reply.headers) > MAX_HEADER_BYTES:
