@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 from ollm.domain.errors import ToolFailure
 from ollm.system import folders
 from ollm.system.folders import FolderMemory, read_names
-from ollm.system.path_names import SHELL_START_UP_FILES, normalize_name
+from ollm.system.path_names import SHELL_START_UP_FILES, is_environment_file, normalize_name
 from ollm.system.paths import (
     Boundary,
     KnownDirectories,
     explain_read_protection,
     explain_write_protection,
-    is_environment_file,
 )
 from tests.covers import covers
 from tests.sizes import size

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ollm.domain.errors import StartError
 from ollm.system.capture import Capture, HeadAndTail
 from ollm.system.process_tree import (
     count_cores,
@@ -21,7 +22,7 @@ from ollm.system.process_tree import (
     list_from_ps,
     make_undumpable,
 )
-from ollm.system.processes import ProcessCommand, ProcessHost, StartError
+from ollm.system.processes import ProcessCommand, ProcessHost
 from ollm.system.program_pipes import connect_reader, connect_writer, start_with_pipes
 from tests.ordinary_user import as_ordinary_user
 from tests.sizes import size

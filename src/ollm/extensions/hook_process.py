@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 
+from ollm.domain.errors import StartError
 from ollm.domain.struct import Data
 from ollm.extensions.hook_settings import CLAUDE_EVENT_NAMES, Hook
 from ollm.providers.base import as_mapping
 from ollm.system.capture import Capture
-from ollm.system.processes import ProcessCommand, ProcessHost, StartError
+from ollm.system.processes import ProcessCommand, ProcessHost
 from ollm.system.program_pipes import connect_writer, start_configured
 from ollm.system.sandbox.sandbox import Sandbox
 from ollm.system.terminal_text import strip_controls

@@ -17,7 +17,8 @@ from typing import Any, Literal, get_args
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Access, Decision, Location, Risk, RuleReference, ToolCategory
-from ollm.system.paths import Boundary, Judgement, find_steering_name, resolve_path
+from ollm.system.path_names import find_steering_name
+from ollm.system.paths import Boundary, Judgement, resolve_path
 
 Operator = Literal["equals", "contains", "startsWith", "matches", "under", "program"]
 OPERATORS: tuple[str, ...] = get_args(Operator)

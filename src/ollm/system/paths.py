@@ -32,25 +32,11 @@ from ollm.system.atomic import read_small_file
 from ollm.system.path_names import (
     SHELL_START_UP_FILES,
     find_own_place,
-    find_steering_name,
     is_environment_file,
     list_home_places,
     normalize_name,
     writable_roots,
 )
-
-__all__ = [
-    "Boundary",
-    "Judgement",
-    "KnownDirectories",
-    "explain_read_protection",
-    "explain_write_protection",
-    "find_steering_name",
-    "is_environment_file",
-    "join_path",
-    "resolve_path",
-    "show_name",
-]
 
 T = TypeVar("T")
 _MAX_ATTEMPTS = 16

@@ -23,8 +23,6 @@ from ollm.domain.errors import StartError
 from ollm.domain.struct import Data
 from ollm.system.sandbox.box import Box, Level
 
-__all__ = ["ChildProcess", "ProcessCommand", "ProcessHost", "StartError", "fail_future", "settle_future"]
-
 T = TypeVar("T")
 _PACKAGE_ROOT = str(Path(__file__).parents[2])
 _POOL_SCRIPT = (

@@ -14,13 +14,13 @@ import msgspec
 from msgspec import Meta
 
 from ollm.domain.clock import monotonic
-from ollm.domain.errors import ToolFailure
+from ollm.domain.errors import StartError, ToolFailure
 from ollm.domain.lazy import compile_late
 from ollm.domain.text import format_names
 from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolResult, Verdict
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.path_names import OWN_PLACES, is_inside, read_steering
-from ollm.system.processes import ProcessCommand, StartError
+from ollm.system.processes import ProcessCommand
 from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, find_access, list_places
 from ollm.system.sandbox.git_line import GitLine
 from ollm.system.terminal_text import render_command

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.system.processes import StartError
+from ollm.domain.errors import StartError
 from ollm.system.sandbox.box import Box
 from ollm.system.sandbox.caches import limit_cache, measure_cache
 from ollm.system.sandbox.confined import make_git_environment

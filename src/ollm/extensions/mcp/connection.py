@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ollm.domain.errors import BusyError, OllmError, ToolFailure
+from ollm.domain.errors import BusyError, OllmError, StartError, ToolFailure
 from ollm.extensions.mcp.client_features import ClientFeatures
 from ollm.extensions.mcp.http import may_be_newer
 from ollm.extensions.mcp.results import mend_answer, mend_tool_list, summarize_error
@@ -20,7 +20,7 @@ from ollm.system.beneath import make_readable
 from ollm.system.folders import measure_bytes
 from ollm.system.install_command import describe_extra_install
 from ollm.system.locks import OwnerLock
-from ollm.system.processes import StartError, fail_future
+from ollm.system.processes import fail_future
 from ollm.system.threads import run_in_thread
 
 if TYPE_CHECKING:

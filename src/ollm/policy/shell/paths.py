@@ -18,7 +18,8 @@ from ollm.domain.struct import Data
 from ollm.policy.rules import explain_steering, find_glob_base, is_system_file
 from ollm.policy.shell.model import CommandPart, Directories, expand_home
 from ollm.policy.shell.words import ShellWord
-from ollm.system.paths import Boundary, Judgement, explain_read_protection, is_environment_file
+from ollm.system.path_names import is_environment_file
+from ollm.system.paths import Boundary, Judgement, explain_read_protection
 from ollm.system.sandbox.box import WHOLE_LEVELS, Level
 from ollm.system.sandbox.git_settings import find_settings_with_login
 from ollm.system.sandbox.repositories import NoRepository, find_repository

@@ -13,10 +13,10 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
+from ollm.system.path_names import is_environment_file
 from ollm.system.paths import (
     explain_login,
     explain_read_protection,
-    is_environment_file,
     make_tool_failure,
     show_name,
 )
