@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache, lru_cache
 
 from ollm.system.atomic import read_small_file
@@ -139,15 +140,7 @@ def find_own_place(path: str, roots: Iterable[str]) -> str | None:
     return next((place for place in inside if is_in_any(place, roots)), None)
 
 
-def read_target(path: str) -> str | None:
-    """Return the target of a link, or None for anything else."""
-    try:
-        return os.readlink(path)
-    except (OSError, ValueError):
-        return None
-
-
-def trace_path(path: str, read: Callable[[str], str | None] = read_target) -> Iterator[str]:
+def trace_path(path: str) -> Iterator[str]:
     """Walk a path as the kernel does: return every link on the way, then the end, which may be missing. After a missing
     part `..` goes back by name."""
     place, waiting, links = os.getcwd() if path[:1] != "/" else "/", path.split("/")[::-1], 0
@@ -157,7 +150,8 @@ def trace_path(path: str, read: Callable[[str], str | None] = read_target) -> It
             place = os.path.dirname(place)
         elif part not in ("", "."):
             above, place = place, f"{place.rstrip('/')}/{part}"
-            if (target := read(place)) is not None:
+            with suppress(OSError, ValueError):  # It may be no link.
+                target = os.readlink(place)
                 yield place
                 links += 1
                 place = "/" if target.startswith("/") else above
