@@ -51,7 +51,7 @@ async def lines(directory: Path, configured: dict[str, Any]) -> AsyncIterator[Li
     def connect(server: McpServer) -> McpConnection:
         state = directory.with_name(f"{directory.name}.state")
         sandbox = Sandbox(directory, Path.home(), cache=state)
-        features = ClientFeatures(server.name, directory, lambda _: None)
+        features = ClientFeatures(server.name, directory, told.append)
         opener = make_opener(server, host, directory, ENVIRONMENT, sandbox)
         return McpConnection(server, opener, directory, ENVIRONMENT["PATH"], features)
 
