@@ -173,17 +173,15 @@ class OpenAICompatible(ServerProvider):
         )
 
     async def count_prompt(self, request: ChatRequest) -> int | None:
-        await self._get_listing()
-        if self.kind == VLLM:
-            return await self._request_token_count(_select_template_fields(request, VLLM))
-        try:
-            rendered = await self.render(request)
-        except ModelError:
-            rendered = None
-        if rendered is None:
+        if slots := await self.open_slots(request.model):
+            with suppress(ModelError):
+                rendered = await self.render(request)
+                return (len(await slots.tokenize(rendered)) or None) if rendered else None
+        if self.kind != VLLM:
             return None
-        body = {"model": request.model, "content": rendered, "add_special": True, "parse_special": True}
-        return await self._request_token_count(body)
+        page, body = self.locate("/tokenize", request.model), _select_template_fields(request, VLLM)
+        tokens = as_mapping(await self._exchange.try_request_json("POST", page, body)).get("tokens")
+        return len(tokens) if isinstance(tokens, list) else None
 
     async def render(self, request: ChatRequest) -> str | None:
         await self._get_listing()
@@ -266,13 +264,6 @@ class OpenAICompatible(ServerProvider):
     def _remember(self, listing: Any) -> None:
         self._listing, self.kind = listing, self._inner_kind or detect_kind(listing)
         self.pages = find_host_pages(listing, self.kind)
-
-    async def _request_token_count(self, body: JsonObject) -> int | None:
-        page = self.locate("/tokenize", as_text(body.get("model")))
-        found = as_mapping(await self._exchange.try_request_json("POST", page, body))
-        tokens = found.get("tokens")
-        return len(tokens) if isinstance(tokens, list) else None
-
 
 def may_name_model(error: ModelError) -> bool:
     """Return True if a refusal may concern the model's name, however it is worded."""
