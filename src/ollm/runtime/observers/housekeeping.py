@@ -200,9 +200,8 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
     async def before_question(self) -> None:
         """End the turn's changes before a question: changes until the next call are the user's."""
         await self._settle()
-        if (checkpoints := self._checkpoints.built) and checkpoints.begun:
-            self._ending = asyncio.ensure_future(self._take_end(checkpoints))
-            await asyncio.shield(self._ending)
+        await self.after_changes()
+        await self._settle()
 
     async def after_turn(self, report: TurnReport) -> None:
         self._missed = False
