@@ -77,17 +77,14 @@ class Turn:
         """Run the turn. `parts` is the whole message, `typed` the user's typed text, `attached` the attached texts.
         `later` are messages for after the answer, each to be answered too."""
         try:
-            self._answers_later = bool(later)
             await self._add_user_message(parts, typed, attached)
-            while await self._run_step():
-                pass
-            loops = self._parts.loops
-            for number, message in enumerate(later, start=1):
-                loops.reset()
-                self._answers_later = number < len(later)
-                await self._record_message("user", message)
+            for left in range(len(later), -1, -1):
+                self._answers_later = left > 0
                 while await self._run_step():
                     pass
+                if left:
+                    self._parts.loops.reset()
+                    await self._record_message("user", later[-left])
         except asyncio.CancelledError:
             self._finish("cancelled", "")
             raise
