@@ -15,7 +15,7 @@ from msgspec import field
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.context import ModeName, Usage
 from ollm.domain.events import ConfirmationRequested, Event, Notice, TurnFinished, TurnReason
-from ollm.domain.messages import UNPARSED_KEY, AnyPart, ImagePart, JsonObject, Message, TextPart, replace_surrogates
+from ollm.domain.messages import UNPARSED_KEY, AnyPart, ImagePart, JsonObject, Message, TextPart, ToolCall, replace_surrogates
 from ollm.domain.model_facts import Source
 from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data
@@ -355,6 +355,12 @@ def _shorten_list(told: list[str], limit: int) -> list[str]:
 
 
 MAX_ARGUMENT_DEPTH = 64
+
+
+def start_record(call: ToolCall, timestamp: str) -> ToolCallRecord:
+    """Make the record of a call that has not run yet."""
+    args, wire_id = sanitize_arguments(call.arguments), call.wire_id or msgspec.UNSET
+    return ToolCallRecord(id=call.id, name=call.name, args=args, timestamp=timestamp, wire_id=wire_id)
 
 
 def sanitize_arguments(arguments: Any) -> JsonObject:

@@ -21,7 +21,7 @@ from ollm.domain.messages import (
 )
 from ollm.domain.session import FailedTurn, ParentCall, Session, SessionMetadata
 from ollm.domain.tools import ToolCallRecord
-from ollm.runtime.base import sanitize_arguments
+from ollm.runtime.base import start_record
 from ollm.runtime.model.model import Model
 from ollm.services.chat_recording.service import ChatRecordingService, make_title
 from ollm.store.session_files.store import MessagePage
@@ -139,19 +139,9 @@ class OpenSession:
             origin = origin if any(isinstance(part, ThinkingPart) for part in parts) else ""
             return await self._write_message(Message(role="assistant", parts=parts, timestamp=at, origin=origin))
         asked = tuple(ToolCallPart(call.id) for call in calls)
-        started = [
-            ToolCallRecord(
-                id=call.id,
-                name=call.name,
-                args=sanitize_arguments(call.arguments),
-                timestamp=at,
-                wire_id=call.wire_id or msgspec.UNSET,
-            )
-            for call in calls
-        ]
         draft = Message(role="assistant", parts=(*parts, *asked), timestamp=at, origin=origin)
         message = msgspec.structs.replace(draft, cut=cut.strip(), written=written)
-        return await self._write_message(message, started)
+        return await self._write_message(message, [start_record(call, at) for call in calls])
 
     async def _write_message(self, draft: Message, started: Sequence[ToolCallRecord] = ()) -> Message:
         message = await self.service.record_message(self.require_id(), draft, started)

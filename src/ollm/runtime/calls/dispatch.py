@@ -33,7 +33,7 @@ from ollm.domain.tools import (
     ToolHooks,
     ToolResult,
 )
-from ollm.runtime.base import ChangeWatch, Policy, sanitize_arguments
+from ollm.runtime.base import ChangeWatch, Policy, sanitize_arguments, start_record
 from ollm.runtime.calls.permission import (
     AnswerLog,
     Asker,
@@ -55,10 +55,6 @@ async def discard_record(_record: ToolCallRecord) -> None:
     """Discard the record."""
 
 
-def _discard_grant(_grant: str, _scope: GrantScope) -> None:
-    """Discard the grant: it applies to one call only."""
-
-
 class CallServices(msgspec.Struct, frozen=True, kw_only=True):
     """The dependencies of tool calls. `record` gets each call when it starts and again when it ends. `remember`
     gets the grants that the user gave for the session or permanently."""
@@ -71,7 +67,7 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
     answers: AnswerLog = msgspec.field(default_factory=AnswerLog)
     hooks: ToolHooks | None = None
     record: Callable[[ToolCallRecord], Awaitable[None]] = discard_record
-    remember: Callable[[str, GrantScope], object] = _discard_grant
+    remember: Callable[[str, GrantScope], object] = lambda _grant, _scope: None
     changes: ChangeWatch = ChangeWatch()
     clock: Clock = now
     monotonic: Callable[[], float] = monotonic
@@ -105,14 +101,8 @@ class ToolCallRun:
         wrapped = isinstance(given, dict) and given.keys() == {UNPARSED_KEY}
         self._arguments: Any = given[UNPARSED_KEY] if wrapped else given
         self._spec: ToolSpec | None = services.registry.get(call.name) or find_meant_spec(call, services.registry)
-        self.record = ToolCallRecord(
-            id=call.id,
-            name=self._spec.name if self._spec else call.name,
-            args=sanitize_arguments(call.arguments),
-            timestamp=format_stamp(services.clock()),
-            message_id=message_id,
-            wire_id=call.wire_id or msgspec.UNSET,
-        )
+        name, at = self._spec.name if self._spec else call.name, format_stamp(services.clock())
+        self.record = msgspec.structs.replace(start_record(call, at), name=name, message_id=message_id)
         self._services = services
         self._invocation: Invocation | None = None
         self._context = services.context
