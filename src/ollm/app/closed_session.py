@@ -20,7 +20,7 @@ from ollm.domain.events import Notice
 from ollm.domain.lazy import Lazy
 from ollm.providers.window import FALLBACK_WINDOW_TOKENS
 from ollm.runtime.base import ConversationOptions
-from ollm.runtime.prompt.compaction import Compactor
+from ollm.runtime.prompt.compaction import shed_old_thinking
 from ollm.runtime.prompt.prefix import count_instruction_tokens
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.resume import fill_prompt_for_viewing, find_last_mode
@@ -136,7 +136,7 @@ class ClosedSession:
     def build_next_prompt(self, session: Session | None, chosen: Model | None = None) -> Prompt:
         """Build the prompt as the next message finds it: without the thinking that has no room."""
         prompt = self.build_prompt(session, chosen)
-        Compactor(self.process.settings, prompt.counter).shed_thinking(prompt, self.events.append)
+        shed_old_thinking(prompt, self.process.settings, self.events.append)
         return prompt
 
     def build_prompt(self, session: Session | None, chosen: Model | None = None) -> Prompt:

@@ -265,6 +265,7 @@ class OpenAICompatible(ServerProvider):
         self._listing, self.kind = listing, self._inner_kind or detect_kind(listing)
         self.pages = find_host_pages(listing, self.kind)
 
+
 def may_name_model(error: ModelError) -> bool:
     """Return True if a refusal may concern the model's name, however it is worded."""
     if isinstance(error, PromptTooLongError | ToolsUnsupportedError):

@@ -15,7 +15,16 @@ from msgspec import field
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.context import ModeName, Usage
 from ollm.domain.events import ConfirmationRequested, Event, Notice, TurnFinished, TurnReason
-from ollm.domain.messages import UNPARSED_KEY, AnyPart, ImagePart, JsonObject, Message, TextPart, ToolCall, replace_surrogates
+from ollm.domain.messages import (
+    UNPARSED_KEY,
+    AnyPart,
+    ImagePart,
+    JsonObject,
+    Message,
+    TextPart,
+    ToolCall,
+    replace_surrogates,
+)
 from ollm.domain.model_facts import Source
 from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data

@@ -68,10 +68,6 @@ class ContextFull(OllmError):  # noqa: N818 - the reason a turn ends with, not a
 PROGRESS_PIECES = 10
 
 
-async def _discard_record(_record: CompressionRecord) -> None:
-    """Discard the record: the context has no session."""
-
-
 async def _skip_announcement() -> None:
     """Do nothing before a compaction."""
 
@@ -143,6 +139,21 @@ def _is_due(prompt: Prompt) -> bool:
     return _is_over(prompt) and not prompt.sent_as_restored
 
 
+def shed_old_thinking(prompt: Prompt, settings: Settings, emit: Emit) -> bool:
+    """Leave older thinking out if the messages exceed their budget and that frees a quarter of it. Otherwise a
+    compaction does it in the same step, so that the server reads the prompt again once."""
+    if not _is_over(prompt):
+        return False
+    context, enough = prompt.get_active_context(), prompt.compute_budget().trigger // 2
+    messages = shed_thinking(context.messages, prompt.message_tokens - enough, prompt.counter)
+    too_little = settings.compression.enabled and prompt.counter.count_messages(messages) > enough * 3 // 2
+    if messages == context.messages or too_little:
+        return False
+    prompt.replace_context(msgspec.structs.replace(context, messages=messages), "thinking")
+    emit(Notice(level="info", text="Left older thinking out of the context to make room."))
+    return True
+
+
 def _update_records(view: ContextView, result: CompressionResult, counter: TokenCounter) -> ActiveContext:
     """Trim the records to their share and append the current goals as a new record."""
     kept = [old for old in result.checkpoints if old.id != GOALS_CHECKPOINT_ID]
@@ -206,7 +217,7 @@ class Compactor:
         counter: TokenCounter,
         snapshots: SnapshotManager | None = None,
         *,
-        keep: RecordCompression = _discard_record,
+        keep: RecordCompression,
         before: Callable[[], Awaitable[None]] = _skip_announcement,
         roles: Lazy[RoleModels] | None = None,
         clock: Clock = now,
@@ -248,7 +259,7 @@ class Compactor:
             self._window = prompt.model.window
             self._reset()
         near = await self._check_thresholds(prompt)
-        if _is_due(prompt) and not self.shed_thinking(prompt, emit):
+        if _is_due(prompt) and not shed_old_thinking(prompt, self._settings, emit):
             await self._compact_or_warn(prompt, emit, summarise)
         if near and _is_over(prompt):
             await self._warn_before_overflow(prompt, emit)
@@ -256,20 +267,6 @@ class Compactor:
         if used > limit:
             text = f"The conversation has {used:,} tokens; the limit is {limit:,}."
             raise ContextFull(text, action=CONTEXT_FULL_ACTIONS)
-
-    def shed_thinking(self, prompt: Prompt, emit: Emit) -> bool:
-        """Leave older thinking out if the messages exceed their budget and that frees a quarter of it. Otherwise a
-        compaction does it in the same step, so that the server reads the prompt again once."""
-        if not _is_over(prompt):
-            return False
-        context, enough = prompt.get_active_context(), prompt.compute_budget().trigger // 2
-        messages = shed_thinking(context.messages, prompt.message_tokens - enough, self._counter)
-        enabled = self._settings.compression.enabled
-        if messages == context.messages or (enabled and self._counter.count_messages(messages) > enough * 3 // 2):
-            return False
-        prompt.replace_context(msgspec.structs.replace(context, messages=messages), "thinking")
-        emit(Notice(level="info", text="Left older thinking out of the context to make room."))
-        return True
 
     async def compact_ahead(self, prompt: Prompt, summarise: Summarise, *, by_role: bool) -> bool:
         """Compact before it is needed, with a summary by the model, or `by_role` by that of the role. Its events come
