@@ -79,11 +79,11 @@ class Turn:
         try:
             await self._add_user_message(parts, typed, attached)
             for left in range(len(later), -1, -1):
+                self._parts.loops.reset()
                 self._answers_later = left > 0
                 while await self._run_step():
                     pass
                 if left:
-                    self._parts.loops.reset()
                     await self._record_message("user", later[-left])
         except asyncio.CancelledError:
             self._finish("cancelled", "")
@@ -97,7 +97,6 @@ class Turn:
 
     async def _add_user_message(self, parts: tuple[AnyPart, ...], typed: str, attached: Sequence[str]) -> None:
         """Record the user's message before anything else happens."""
-        self._parts.loops.reset()
         if self._parts.checks:
             self._parts.checks.begin_turn()
         message = await self._session.record_message("user", parts)
