@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast, get_args
@@ -11,30 +10,18 @@ from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.session import Agent
 from ollm.domain.text import format_suggestion, split_front_matter
+from ollm.system.folders import find_named_files
 from ollm.system.terminal_text import strip_controls
 
 MAX_AGENT_BYTES = 32_768
 MAX_DESCRIPTION_CHARS = 200
 MAX_LISTED_CHARS = 800  # All agents in the tool's description share this limit.
 MENTION = "agent-"
-AGENT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-
-
-def list_agent_names(directories: Sequence[Path]) -> list[str]:
-    """List the agent names of all directories."""
-    found = {
-        file.stem
-        for directory in directories
-        if directory.is_dir()
-        for file in directory.glob("*.md")
-        if AGENT_NAME.fullmatch(file.stem) and file.is_file() and not file.is_symlink()
-    }
-    return sorted(found)
 
 
 def complete_agent(directories: Sequence[Path], typed: str) -> list[str]:
     """List the mentions `agent-NAME` that start with the text typed after `@`."""
-    mentions = (f"{MENTION}{name}" for name in list_agent_names(directories)) if typed else ()
+    mentions = (f"{MENTION}{name}" for name in find_named_files(directories)) if typed else ()
     return [mention for mention in mentions if mention.startswith(typed.lower())]
 
 
@@ -43,7 +30,7 @@ def describe_agents(directories: Sequence[Path]) -> str:
     omitted; using it reports the error."""
     told: list[str] = []
     left = MAX_LISTED_CHARS
-    for name in list_agent_names(directories):
+    for name in find_named_files(directories):
         try:
             about = load_agent(directories, name).description.rstrip(".")
         except (ToolFailure, OSError):
@@ -60,7 +47,7 @@ def describe_agents(directories: Sequence[Path]) -> str:
 def list_agents(directories: Sequence[Path], known_tools: Sequence[str]) -> list[Agent]:
     """List every defined agent; unusable ones come with the reason."""
     found = []
-    for name in list_agent_names(directories):
+    for name in find_named_files(directories):
         try:
             agent = load_agent(directories, name)
             check_agent_tools(agent, known_tools)
@@ -82,11 +69,10 @@ def check_agent_tools(agent: Agent, known: Sequence[str]) -> None:
 
 def load_agent(directories: Sequence[Path], name: str) -> Agent:
     """Load an agent by name; earlier directories take precedence. Raises ToolFailure."""
-    names = list_agent_names(directories)
-    if name not in names:
-        known = f"available: {', '.join(names)}." if names else "none is defined in .ollm/agents."
-        raise ToolFailure("NotFound", f"There is no agent named {name[:80]}; {format_suggestion(name, names, known)}")
-    file = next(place for directory in directories if (place := directory / f"{name}.md").is_file())
+    files = find_named_files(directories)
+    if (file := files.get(name)) is None:
+        known = f"available: {', '.join(files)}." if files else "none is defined in .ollm/agents."
+        raise ToolFailure("NotFound", f"There is no agent named {name[:80]}; {format_suggestion(name, files, known)}")
     with file.open("rb") as opened:
         data = opened.read(MAX_AGENT_BYTES + 1)
     if len(data) > MAX_AGENT_BYTES:

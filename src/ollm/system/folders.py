@@ -11,10 +11,23 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from ollm.domain.lazy import compile_late
+
 CLOCK_STEP_NANOSECONDS = 20_000_000  # A folder's time moves in steps, so a younger stamp proves nothing.
 COARSE_STEP_NANOSECONDS = 2_000_000_000  # Some file systems keep whole seconds.
 FolderStamp = tuple[int, int, int, int]
+_DEFINED_NAME = compile_late(r"[a-z0-9][a-z0-9_-]{0,63}")
 _get_stamp = attrgetter("st_ctime_ns", "st_mtime_ns", "st_ino", "st_mode")
+
+
+def find_named_files(folders: Iterable[Path]) -> dict[str, Path]:
+    """Find the Markdown files that define something by their name, such as an agent, sorted. If two have the same name,
+    the earlier folder wins. Links are left out."""
+    found: dict[str, Path] = {}
+    for file in (file for folder in folders if folder.is_dir() for file in folder.glob("*.md")):
+        if _DEFINED_NAME.fullmatch(file.stem) and file.is_file() and not file.is_symlink():
+            found.setdefault(file.stem, file)
+    return dict(sorted(found.items()))
 
 
 class FolderNames(NamedTuple):

@@ -125,7 +125,7 @@ def test_the_first_folder_wins_and_names_are_plain(folder: Path) -> None:
 
     made = commands(folder)
 
-    assert made.list_names() == ["review", "tidy_up-2"]
+    assert list(made.files) == ["review", "tidy_up-2"]
     assert made.expand("review", "") == "theirs"
     for name in ("Upper", "../theirs/review", "dir", "missing", ""):
         assert made.expand(name, "") is None

@@ -30,9 +30,7 @@ def describe_commands(directories: tuple[Path, ...]) -> list[tuple[str, str, str
     table, own = build_command_table(), CustomCommands(directories)
     ours = [(one.name, one.usage, one.help) for one in table.values() if one.name not in TERMINAL_COMMANDS]
     return ours + [
-        (name, own.read_field(name, "usage") or "[TEXT]", own.describe(name))
-        for name in own.list_names()
-        if name not in table
+        (name, own.read_field(name, "usage") or "[TEXT]", own.describe(name)) for name in own.files if name not in table
     ]
 
 

@@ -12,13 +12,13 @@ from ollm.domain.text import split_front_matter, suggest_names
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import SlashCommand, render_table
 from ollm.system.atomic import read_small_file
+from ollm.system.folders import find_named_files
 
 if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServers
 
 MAX_COMMAND_CHARS = 100_000
 MAX_DESCRIPTION_CHARS = 200
-_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 # a word in quotes is one; an apostrophe inside a word is a character
 _WORD = r"""(?<!\S)"([^"]*)"(?!\S)|(?<!\S)'([^']*)'(?!\S)|(\S+)"""
 _PLACEHOLDER = r"\$(ARGUMENTS|[1-9])"
@@ -28,11 +28,7 @@ class CustomCommands:
     """The custom commands of the workspace, if it is trusted, and of the home. The workspace takes precedence."""
 
     def __init__(self, directories: tuple[Path, ...]) -> None:
-        self._directories = directories
-
-    def list_names(self) -> list[str]:
-        found = {file.stem for directory in self._directories for file in _list_files(directory)}
-        return sorted(name for name in found if re.fullmatch(_NAME, name))
+        self.files = find_named_files(directories)
 
     def describe(self, name: str) -> str:
         """Return the `description` from the front matter, or else the first line."""
@@ -53,23 +49,9 @@ class CustomCommands:
         text = self._read(name)
         return None if text is None else _fill_arguments(split_front_matter(text)[1], arguments)
 
-    def find(self, name: str) -> Path | None:
-        """Return the file of a command, or None if there is no such command."""
-        if not re.fullmatch(_NAME, name):
-            return None
-        files = (directory / f"{name}.md" for directory in self._directories)
-        return next((file for file in files if file.is_file() and not file.is_symlink()), None)
-
     def _read(self, name: str) -> str | None:
-        file = self.find(name)
+        file = self.files.get(name)
         return read_small_file(file).decode("utf-8", "replace")[:MAX_COMMAND_CHARS] if file else None
-
-
-def _list_files(directory: Path) -> list[Path]:
-    try:
-        return [file for file in directory.iterdir() if file.suffix == ".md" and file.is_file()]
-    except OSError:
-        return []
 
 
 def _fill_arguments(text: str, arguments: str) -> str:
@@ -110,38 +92,38 @@ def render_help(directories: tuple[Path, ...], arguments: str, mcp: McpServers |
     from ollm.runtime.commands import build_command_table
 
     name = arguments.strip().removeprefix("/")
-    known, files = build_command_table(), CustomCommands(directories)
+    known, own = build_command_table(), CustomCommands(directories)
     keys = render_table(("key", "in the chat"), KEY_HELP)
     if name == "keys":
         return CommandReply(text=keys)
     if name:
-        return CommandReply(text=describe_command(name, known, files))
+        return CommandReply(text=describe_command(name, known, own))
     rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.values()]
     if mcp is not None:
         from ollm.runtime.commands.mcp import describe_prompts
 
         rows += describe_prompts(mcp)
     rows += [
-        (f"/{own} {files.read_field(own, 'usage')}".rstrip(), files.describe(own) or shorten_home(files.find(own)))
-        for own in files.list_names()
+        (f"/{one} {own.read_field(one, 'usage')}".rstrip(), own.describe(one) or shorten_home(file))
+        for one, file in own.files.items()
     ]
     text = f"{render_table(('command', 'description'), rows)}\n\n{keys}"
     return CommandReply(text=text, data=[" ".join(row) for row in rows])
 
 
-def describe_command(name: str, known: dict[str, SlashCommand], files: CustomCommands) -> str:
+def describe_command(name: str, known: dict[str, SlashCommand], own: CustomCommands) -> str:
     """One command in full; the file of a person's own."""
     found = known.get(name)
-    if found is None and (file := files.find(name)):
-        usage = files.read_field(name, "usage") or "[TEXT]"
-        return f"`/{name} {usage}` sends the text of `{shorten_home(file)}`.\n\n{files.describe(name)}"
+    if found is None and (file := own.files.get(name)):
+        usage = own.read_field(name, "usage") or "[TEXT]"
+        return f"`/{name} {usage}` sends the text of `{shorten_home(file)}`.\n\n{own.describe(name)}"
     if found is None:
-        raise make_unknown_error(name, known, files)
+        raise make_unknown_error(name, known, own)
     return f"`/{f'{found.name} {found.usage}'.strip()}`\n\n{found.help}\n\n{found.more}".strip()
 
 
-def make_unknown_error(name: str, known: Iterable[str], files: CustomCommands) -> UsageError:
-    near = suggest_names(name, [*known, *files.list_names()])
+def make_unknown_error(name: str, known: Iterable[str], own: CustomCommands) -> UsageError:
+    near = suggest_names(name, [*known, *own.files])
     hint = f"Did you mean /{near[0]}?" if near else "See /help for all commands."
     return UsageError(f"Unknown command /{name}.", action=hint)
 
