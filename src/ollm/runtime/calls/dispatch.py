@@ -101,8 +101,9 @@ class ToolCallRun:
         wrapped = isinstance(given, dict) and given.keys() == {UNPARSED_KEY}
         self._arguments: Any = given[UNPARSED_KEY] if wrapped else given
         self._spec: ToolSpec | None = services.registry.get(call.name) or find_meant_spec(call, services.registry)
-        name, at = self._spec.name if self._spec else call.name, format_stamp(services.clock())
-        self.record = msgspec.structs.replace(start_record(call, at), name=name, message_id=message_id)
+        record = start_record(call, timestamp=format_stamp(services.clock()))
+        name = self._spec.name if self._spec else call.name
+        self.record = msgspec.structs.replace(record, name=name, message_id=message_id)
         self._services = services
         self._invocation: Invocation | None = None
         self._context = services.context
