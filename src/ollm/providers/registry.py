@@ -152,10 +152,9 @@ class ProviderRegistry:
         found = await self._probe_all(known)
         if url is not None:
             try:
-                kind = self._settings.type or await self.detect_kind(url)
-                provider = self._build_configured(kind, url)
-                models = await provider.models()
-                found.insert(0, DiscoveredServer(ServerLocation("configured", kind, url), provider, models))
+                provider = await self._open_configured(url)
+                models, place = await provider.models(), ServerLocation("configured", provider.name, url)
+                found.insert(0, DiscoveredServer(place, provider, models))
             except NoServerError as error:
                 report(str(error))
         return found
@@ -201,7 +200,8 @@ class ProviderRegistry:
         root, api = split_base_url(url)
         return OpenAICompatible(self._open_exchange(root, api_key, url), api)
 
-    def _build_configured(self, kind: str, url: str) -> Provider:
+    async def _open_configured(self, url: str) -> Provider:
+        kind = self._settings.type or await self.detect_kind(url)
         provider = self.build(kind, url, self._read_api_key())
         self._add_headers(provider, self._settings.model or "")
         return provider
@@ -234,14 +234,13 @@ class ProviderRegistry:
         return ProviderChoice(provider, model, f"provider.extension is {name}")
 
     async def _choose_configured(self, url: str) -> ProviderChoice:
-        kind = self._settings.type or await self.detect_kind(url)
-        provider = self._build_configured(kind, url)
+        provider = await self._open_configured(url)
         if self._settings.model:
             return ProviderChoice(provider, self._settings.model, "as configured")
         try:
             models = await self._wait_for_models(provider)
         except (OllmError, asyncio.CancelledError) as error:
-            if kind == "openai" and isinstance(error, ModelError) and lists_no_models(error):
+            if provider.name == "openai" and isinstance(error, ModelError) and lists_no_models(error):
                 return ProviderChoice(provider, UNNAMED_MODEL, "as configured; it lists no models")
             await provider.close()
             raise
