@@ -195,7 +195,9 @@ class Model:
                 if again is None:
                     raise
                 messages, refused, schema = again, True, None
-        self._learn_refusal()
+        self._thinking_refusals += self._doubts
+        if self._doubts and self._thinking_refusals >= PROVED:
+            self.facts = replace(self.facts, takes_thinking=False)
 
     async def _stream_answer(
         self, messages: Messages, tools: ToolSchemas, max_tokens: int | None, schema: JsonObject | None
@@ -220,11 +222,6 @@ class Model:
             self.facts, self.advice = answer.facts, answer.advice or self.advice
             if tools:
                 self.counted, self._may_probe = answer.counted, answer.may_probe
-
-    def _learn_refusal(self) -> None:
-        self._thinking_refusals += self._doubts
-        if self._doubts and self._thinking_refusals >= PROVED:
-            self.facts = replace(self.facts, takes_thinking=False)
 
     async def _reduce_refused(
         self, error: ModelError, messages: Messages, tools: ToolSchemas, *, bound: bool

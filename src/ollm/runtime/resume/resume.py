@@ -68,11 +68,6 @@ def ends_with_step_back(session: Session) -> bool:
     return bool(steps) and str(steps[-1].get("timestamp", "")) > last
 
 
-def collect_user_messages(session: Session) -> dict[int, str]:
-    """Return the user's messages in full, by number."""
-    return {message.id: message.text for message in session.messages if message.role == "user"}
-
-
 def _find_beginning(session: Session, snapshot: LoadSnapshot | None) -> tuple[ActiveContext, str]:
     steps = [step for step in session.metadata.context_history if step.get("step") == "restore"]
     if not steps or snapshot is None:
@@ -235,7 +230,7 @@ def fill_prompt_for_viewing(
     context = None if stale else check_saved_context(prompt, kept)[0]
     whole = keep_newest_messages(prompt, rebuild_context(session, snapshot))
     rest = msgspec.structs.replace(whole, mode=prompt.mode)
-    prompt.load_words = lambda: collect_user_messages(session)
+    prompt.load_words = lambda: {message.id: message.text for message in session.messages if message.role == "user"}
     prompt.restore(context or rest)
     if context and kept:
         add_newer_messages(prompt, session, kept.last_number)
