@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,6 @@ from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.observers.housekeeping import (
     EmbeddingObserver,
     ModelFactsObserver,
-    TemplateObserver,
 )
 from ollm.runtime.parts import ConversationParts, ConversationState
 from ollm.runtime.prompt.compaction import Compactor
@@ -156,9 +156,11 @@ class ConversationScope:
             resumed_at=resumed_at,
             at_end=self.options.one_shot,
         )
-        if not (self.options.one_shot and parts.state.model.facts.server_mark is not None):  # A later chat looks again.
-            yield TemplateObserver(parts.state, lambda: update_tools(parts))
-        yield ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.model_facts.update)
+        is_known = (
+            self.options.one_shot and parts.state.model.facts.server_mark is not None
+        )  # A later chat looks again.
+        update = None if is_known else partial(update_tools, parts)
+        yield ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.model_facts.update, update)
         if not self.options.one_shot and (embedder := self.storage.embedder):
             yield EmbeddingObserver(embedder, lambda: self.storage.session.id)
         yield from self._create_outside_observers(parts)

@@ -39,36 +39,33 @@ PROBE_SOURCES: dict[str, Source] = dict.fromkeys((*TEMPLATE_SOURCES, "faults", "
 REFUSAL_SOURCES: dict[str, Source] = dict.fromkeys(TEMPLATE_SOURCES, "error")
 
 
-class TemplateObserver(TurnObserver):
-    """Looks at the model's chat template once its first answer came, for the next request."""
+class ModelFactsObserver(TurnObserver):
+    """Saves learnt model facts. `write` takes the key of the model and the changed fields. If it may `update_tools`, it
+    looks at the model's chat template once its first answer came, for the next request."""
 
-    def __init__(self, state: ConversationState, update_tools: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        state: ConversationState,
+        prompt: Prompt,
+        emit: Callable[[Event], None],
+        write: WriteFacts,
+        update_tools: Callable[[], None] | None,
+    ) -> None:
         self._state = state
+        self._prompt = prompt
+        self._emit = emit
+        self._write = write
         self._update_tools = update_tools
 
     async def before_request(self) -> None:
         model, before = self._state.model, self._state.model.facts.forms
-        if model.answered and not model.looked:
+        if self._update_tools and model.answered and not model.looked:
             await model.look_at_template()
             if model.facts.forms != before:
                 self._update_tools()
 
     async def after_turn(self, report: TurnReport) -> None:
         await self.before_request()
-
-
-class ModelFactsObserver(TurnObserver):
-    """Saves learnt model facts. `write` takes the key of the model and the changed fields."""
-
-    def __init__(
-        self, state: ConversationState, prompt: Prompt, emit: Callable[[Event], None], write: WriteFacts
-    ) -> None:
-        self._state = state
-        self._prompt = prompt
-        self._emit = emit
-        self._write = write
-
-    async def after_turn(self, report: TurnReport) -> None:
         self._update_token_factor()
         model = self._state.model
         model.facts = replace(model.facts, shown_thinking=self._prompt.meter.shown_thinking)
