@@ -167,10 +167,8 @@ def _open_partial_class(
     """Return the methods of a class that the block repeats only in part, with that class; otherwise the definition
     unchanged."""
     there = next((found for found in find_definitions(old) if found.name == definition.name), None)
-    inner = [
-        found for found in find_definitions(new) if definition.start < found.end <= definition.end and found.indent
-    ]
-    inner = [found for found in inner if found.indent > definition.indent]
+    inside = [found for found in find_definitions(new) if definition.start < found.end <= definition.end]
+    inner = [found for found in inside if found.indent > definition.indent]
     kept = compute_kept_share(there.text.split("\n"), definition.text.split("\n")) if there else 0
     if there is None or not inner or kept >= WHOLE_SHARE:
         return [(definition, None)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -127,12 +128,8 @@ def parse_parameters(body: str, tool: ToolSchema) -> dict[str, object]:
     text = body.strip()
     known = tool.parameters.get("properties", {})
     if text.startswith("{"):
-        try:
-            found = json.loads(text)
-        except ValueError:
-            found = None
-        if isinstance(found, dict):
-            return found
+        with suppress(ValueError):
+            return dict(json.loads(text))
     pairs = [line.partition(":") for line in text.splitlines() if line.strip()]
     if pairs and pairs[0][0].strip() in known and all(mark and _NAME.fullmatch(name) for name, mark, _ in pairs):
         return {name.strip(): _read_value(value.strip(), known.get(name.strip(), {})) for name, _, value in pairs}
@@ -153,10 +150,7 @@ def _read_value(text: str, schema: dict[str, object]) -> object:
 
 def translate_command(command: str) -> CallPiece:
     """Translate plain `cat`, `ls` and `grep` to tool calls. Anything else stays a command, which is then refused."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = []
+    words = _split_words(command)
     plain = [word for word in words[1:] if not word.startswith("-")]
     match words[:1]:
         case ["cat" | "head" | "tail" | "less"] if len(plain) == 1:
@@ -172,10 +166,14 @@ def find_skill_reading(command: str) -> CallPiece | None:
     """Turn `cat` of a skill file outside the workspace into `read_file`, which needs no permission; None for others."""
     if SKILLS_FOLDER not in command:
         return None
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return None
+    words = _split_words(command)
     if len(words) != 2 or words[0] != "cat" or not words[1].startswith("/") or SKILLS_FOLDER not in words[1]:
         return None
     return CallPiece("read_file", {"path": words[1]})
+
+
+def _split_words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
