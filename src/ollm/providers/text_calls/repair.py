@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ Offered = Mapping[str, ToolSchema]
 
 NAME_KEYS = ("name", "tool", "tool_name", "function")
 ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
+NOT_JSON = (msgspec.DecodeError, RecursionError, UnicodeError)
 MAX_CALL_CHARACTERS = 1 << 20
 NO_CALL_MISTAKE = "it is not a JSON object with name and arguments."
 MAX_REPAIR_CHARACTERS = 200_000  # The time for repairs grows faster than the text.
@@ -77,7 +79,7 @@ def breaks_off(text: str) -> bool:
 def _is_valid_json(text: str) -> bool:
     try:
         msgspec.json.decode(text.strip())
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
+    except NOT_JSON:
         return False
     return True
 
@@ -85,15 +87,11 @@ def _is_valid_json(text: str) -> bool:
 def _parse_value(text: str) -> Any:
     """Parse one JSON value, or several in sequence, with repairs if needed."""
     text = unescape_surrogates(text.strip())
-    try:
+    with suppress(*NOT_JSON):
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        pass
     if len(lines := [line for line in text.splitlines() if line.strip()]) > 1:
-        try:
+        with suppress(*NOT_JSON):
             return [msgspec.json.decode(line) for line in lines]
-        except (msgspec.DecodeError, RecursionError, UnicodeError):
-            pass
     if not text.startswith(("{", "[", '"')) or len(text) > MAX_REPAIR_CHARACTERS:
         return None
     import json_repair
