@@ -153,10 +153,14 @@ async def retry(conversation: ConversationParts, arguments: str) -> CommandReply
     """Send your last message again.
 
     For a server that failed or an answer you do not like. A message without an answer reaches the model once."""
-    for message in reversed(conversation.session.load_page(None, DEFAULT_PAGE_MESSAGES)):
-        if message["role"] == "user":
-            return CommandReply(follow_up="send", argument=_read_text(message))
-    raise UsageError("There is no message to send again.", action="Type one.")
+    if not (text := _find_newest_text(conversation, "user")):
+        raise UsageError("There is no message to send again.", action="Type one.")
+    return CommandReply(follow_up="send", argument=text)
+
+
+def _find_newest_text(conversation: ConversationParts, role: str) -> str:
+    page = reversed(conversation.session.load_page(None, DEFAULT_PAGE_MESSAGES))
+    return next((text for one in page if one["role"] == role and (text := _read_text(one)).strip()), "")
 
 
 def _read_text(message: dict[str, Any]) -> str:
@@ -181,12 +185,9 @@ async def copy(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Copy the last answer to the clipboard.
 
     The text of the last answer, through the terminal, also over SSH where it allows that."""
-    answers = (message for message in reversed(conversation.session.load_page(None, DEFAULT_PAGE_MESSAGES)))
-    for message in answers:
-        text = _read_text(message)
-        if message["role"] == "assistant" and text.strip():
-            return CommandReply(text=text)
-    raise UsageError("There is no answer to copy yet.", action="Send a message first.")
+    if not (text := _find_newest_text(conversation, "assistant")):
+        raise UsageError("There is no answer to copy yet.", action="Send a message first.")
+    return CommandReply(text=text)
 
 
 @slash_command("run", usage="[N]")
