@@ -96,22 +96,18 @@ class Turn:
             self._finish("answered", "")
 
     async def _add_user_message(self, parts: tuple[AnyPart, ...], typed: str, attached: Sequence[str]) -> None:
-        """Record the user's message before anything else happens."""
+        """Record the user's message before anything else happens. Raises DeniedError if an observer refuses it."""
         if self._parts.checks:
             self._parts.checks.begin_turn()
         message = await self._session.record_message("user", parts)
         self._emit(TurnStarted(message_id=message.id, text=message.text))
-        await self._prepare(message.text, typed)
+        for observer in self._observers:
+            await observer.before_turn(message.text)
+        if self._parts.state.auto_switch != "off":
+            await auto_switch_mode(self._parts, typed)
         primed = await self._calls.prime_request(typed, attached)
         explored = await self._explore(typed, attached)
         self._parts.prompt.add_message(message, {}, "\n\n".join(filter(None, (explored, primed))))
-
-    async def _prepare(self, text: str, typed: str) -> None:
-        """Prepare the turn before the first request. Raises DeniedError if an observer refuses it."""
-        for observer in self._observers:
-            await observer.before_turn(text)
-        if self._parts.state.auto_switch != "off":
-            await auto_switch_mode(self._parts, typed)
 
     def _create_guide(self, typed: str) -> TurnGuide | None:
         """Create the guide for a model that writes blocks, or return None for others."""
