@@ -77,7 +77,8 @@ CALLS: list[tuple[WrittenForm, str]] = [
 def test_a_call_in_the_models_own_form_counts_at_the_end_of_its_answer_alone(form: WrittenForm, written: str) -> None:
     for size in (1, 4, 10_000):
         assert heard(f"I look.\n{written}\n", form, size) == ("I look.\n", READ, "")
-        for text in (f"{written}\nIt says hello.", f"See {written}", f"> {written}", f"~~~\n{written}\n~~~"):
+        code = (f"    {written}", f"\t{written}", f" \t{written}", f"~~~\n{written}\n~~~")
+        for text in (f"{written}\nIt says hello.", f"See {written}", f"> {written}", *code):
             assert heard(text, form, size)[:2] == (text, [])
         for other in ALL_WRITTEN_FORMS:
             if other not in (form, "json" if form == "fence" else ""):

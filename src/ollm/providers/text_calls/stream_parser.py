@@ -112,13 +112,13 @@ class OpeningScanner:
             if not end and not final:
                 return
             line = text[self.line : end or len(text)]
-            indent = len(line) - len(line.lstrip(" \t"))
-            start, self.line = self.line + indent, end or len(text)
+            lead = line[: len(line) - len(line.lstrip(" \t"))]
+            start, self.line = self.line + len(lead), end or len(text)
             if not text.startswith(_FIRST, start):
                 continue
             mark = _FENCE.match(line)
             if not self.fence:
-                forms = self._forms if indent < CODE_INDENT else ()
+                forms = self._forms if len(lead.expandtabs(CODE_INDENT)) < CODE_INDENT else ()
                 yield from ((start, form) for form in forms if PATTERNS[form].opening.match(text, start))
                 self.fence = mark[1] if mark and mark[1] not in line[mark.end() :] else ""
             elif mark and mark[1].startswith(self.fence) and not line[mark.end() :].strip():
