@@ -1,6 +1,7 @@
 """Errors and odd answers of model servers."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,6 +35,24 @@ from tests.servers import Answer, ScriptedServer
 URL = "http://h:1"
 
 WHERE = f"The model server at {URL}"
+
+
+REFUSALS = json.loads((Path(__file__).parent / "answers" / "refusals.json").read_text(encoding="utf-8"))
+KINDS = {"too-long": PromptTooLongError, "tools-unsupported": ToolsUnsupportedError, "unknown-model": UnknownModelError}
+
+
+@pytest.mark.parametrize("noted", REFUSALS, ids=lambda noted: f"{noted['server']} {noted['means']}")
+def test_refusals_of_real_servers_are_understood(noted: dict[str, Any]) -> None:
+    error = make_server_error(URL, FullResponse(noted["status"], {}, json.dumps(noted["body"]).encode()))
+
+    assert type(error) is KINDS[noted["means"]]
+    if isinstance(error, PromptTooLongError):
+        found = (error.window, error.prompt_tokens, error.prompt_at_least, error.answer_tokens)
+        assert found == (noted["window"], noted["prompt"], noted.get("atLeast", False), noted["answer"])
+
+
+def test_a_limit_of_the_answer_says_nothing_of_the_window() -> None:
+    assert type(make_error_from_text(URL, "max_tokens must be at most 1024", 400)) is RequestRefusedError
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from ollm.system.terminal_text import flatten_text
 REFUSING_STATUSES = (400, 413, 422)
 OVERFLOW_STATUSES = (*REFUSING_STATUSES, 200, 500)  # An error inside a stream has status 200.
 OVERFLOW_CODE = compile_late(r"context_length|exceed_context|context_window|string_above_max|too_long", re.IGNORECASE)
-LENGTH_WORDS = compile_late(r"token|context|prompt|sequence|max_seq|input length|\blength\b")
+LENGTH_WORDS = compile_late(r"(?<!_)token|context|prompt|sequence|max_seq|model_len|input length|\blength\b")
 EXCESS_WORDS = compile_late(
     r"exceed|greater|longer|larger|too (?:long|large|many|big)|over the|above|at most|limit|maximum|less than|[<>]=?"
     r"|shorten|overflow|only \d+ fit"
