@@ -53,6 +53,7 @@ _ERRNO_FAILURES = {
     errno.ENXIO: ("NotARegularFile", "is not a regular file"),
 }
 _SHARED_FOLDERS = (".config", ".local", ".cache")
+_WRITTEN_BY_PEOPLE = ("extensions", "skills")  # In `~/.ollm`.
 PROTECTED_DIRECTORIES = frozenset({".git", ".ollm"})
 _GIT_SETTINGS = ("config", "config.worktree")
 _LOGIN = compile_late(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
@@ -258,8 +259,8 @@ class Boundary(Data, frozen=True):
 
 
 class KnownDirectories(Data, frozen=True):
-    """The directories that protections refer to, all resolved. A root strictly inside the agent's own directory is
-    treated as a workspace, not as configuration."""
+    """The directories that protections refer to, all resolved. Of the agent's own directory, only a root among what
+    people write there is a workspace: the rest is records, keys and settings wherever a session runs."""
 
     user_home: Path | None = None
     ollm_home: Path | None = None
@@ -362,6 +363,5 @@ def _normalize_parts(directory: Path) -> Parts:
 
 
 def _is_in_own_root(path: Path, directory: Path, places: KnownDirectories) -> bool:
-    return any(
-        root != directory and root.is_relative_to(directory) and path.is_relative_to(root) for root in places.roots
-    )
+    worked_in = [directory / name for name in _WRITTEN_BY_PEOPLE]
+    return any(path.is_relative_to(root) for root in places.roots if any(map(root.is_relative_to, worked_in)))

@@ -50,6 +50,13 @@ def test_a_batch_answers_line_by_line_and_a_bad_line_stops_nothing(place: Path):
     assert all("error" in answer or {"decision", "reason", "parts"} <= set(answer) for answer in answers)
 
 
+def test_ollms_own_records_ask_also_in_a_session_that_runs_among_them(inside: Inside) -> None:
+    for folder, decision in (("run", "ask"), ("sessions", "ask"), ("extensions/mine", "allow"), ("skills/x", "allow")):
+        (place := inside.home / folder).mkdir(parents=True)
+        inside.patch.chdir(place)
+        assert inside.read_json("policy", "check", "shell", "--param", "command=cat token")["decision"] == decision
+
+
 @covers("T3.8")
 def test_other_tools_are_checked_by_their_parameters(place: Path):
     inside = run(place, "policy", "check", "write_file", "--args", '{"path": "a.txt"}')
