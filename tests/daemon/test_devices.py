@@ -224,7 +224,10 @@ async def test_what_a_device_may_do_follows_from_its_key(tmp_path: Path) -> None
         assert (await phone.ask("GET", "/web/devices")).status == 403
         assert (await phone.ask("DELETE", "/web/devices")).status == 403
         assert (await phone.ask("POST", f"{place}/shell", {"command": "true"})).status == 403
-        assert (await phone.ask("POST", "/sessions", {"workspacePath": str(found.home / "run")})).status == 403
+        own = {"workspacePath": str(found.home / "run")}
+        assert (await phone.ask("POST", "/sessions", own)).status == 403
+        kept = (await found.ask("POST", "/sessions", own)).json["sessionId"]
+        assert (await phone.ask("POST", f"/sessions/{kept}/messages", {"text": "x"})).status == 403
         made = (await found.ask("POST", "/web/ticket")).json["url"].partition("=")[2]
         assert (await phone.ask("POST", "/web/login", {"ticket": made})).status == 403
         for name, words in (("approval", "yolo"), ("/trust", "yes"), ("add-dir", "/"), ("export", "x.md")):

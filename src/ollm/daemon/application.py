@@ -129,8 +129,10 @@ def parse_session(session_id: Annotated[str, Parameter(schema_extra=UUID_FORMAT)
     return parse_id(session_id)
 
 
-def get_open_session(service: DaemonService, session: str) -> DaemonSession:
-    return service.hub.get(session)
+def get_open_session(service: DaemonService, session: str, device: Device | None) -> DaemonSession:
+    held = service.hub.get(session)
+    service.require_access(device, held.workspace)
+    return held
 
 
 def get_device(request: Request[Any, Any, Any]) -> Device | None:

@@ -122,14 +122,18 @@ class DaemonService:
             parent=record.parent or UNSET,
         )
 
+    def require_access(self, device: Device | None, workspace: Path) -> None:
+        """Raise DeniedError for a paired device in ollm's own folders, where the daemon's token lies."""
+        if device and workspace.resolve().is_relative_to(self.process.home.root.resolve()):
+            require_local(device, "Sessions in ollm's own folders are used")
+
     async def open(self, body: OpenBody, device: Device | None) -> OpenReply:
         session = parse_id(body.session_id) if body.session_id is not None else None
         workspace = parse_workspace(body.workspace_path)
         held = self.hub.find(session) if session is not None else None
         if session is not None and (held is None or not held.is_at(workspace)):
             workspace = await asyncio.to_thread(self._locate_session, session, workspace)
-        if workspace.resolve().is_relative_to(self.process.home.root.resolve()):
-            require_local(device, "Sessions in ollm's own folders are opened")  # The daemon's token lies there.
+        self.require_access(device, workspace)
         options = ConversationOptions(
             workspace=workspace,
             session=session,
