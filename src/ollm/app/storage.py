@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from ollm.app.workspace import WorkspaceScope
-from ollm.domain.errors import NotFoundError, UsageError
+from ollm.domain.errors import UsageError
 from ollm.domain.events import Notice
 from ollm.domain.lazy import LateObject
 from ollm.runtime.base import EventStream
@@ -181,7 +181,7 @@ def find_wanted_session(storage: Storage) -> str | None:
     """Return the id of the session to resume, or None for a new one."""
     options = storage.options
     if options.session:
-        return find_named_session(storage, options.session)
+        return storage.scope.find_session(options.session)
     if not options.newest:
         return None
     listed = storage.scope.context.list_counted_sessions()
@@ -199,21 +199,6 @@ def find_wanted_session(storage: Storage) -> str | None:
         storage.notices.append(f"{none}; starting a new one.")
         report_unused_memory(storage)
     return unarchived[0].session_id if unarchived else None
-
-
-def find_named_session(storage: Storage, prefix: str) -> str:
-    """Find a session by id prefix, here or in the team archive."""
-    files = storage.process.session_files
-    try:
-        found = files.places.find(prefix)
-        storage.scope.context.check_ownership(files.describe_session(found))  # A resume would repair its files.
-        return found
-    except NotFoundError:
-        from ollm.archive.listing import pull_when_archived
-
-        if pulled := pull_when_archived(storage.process, prefix, storage.scope.path):
-            return pulled
-        raise
 
 
 def report_unused_memory(storage: Storage) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from ollm.app.process import ProcessScope
 from ollm.config.environment import Home
 from ollm.domain.clock import format_age
+from ollm.domain.errors import NotFoundError
 from ollm.domain.lazy import Lazy
 from ollm.policy.trust import find_named_files, read_configuration
 from ollm.store.workspace_place import (
@@ -81,6 +82,20 @@ class WorkspaceScope:
         """Return the folder that a session of this workspace works in: another worktree if it is there, else this."""
         is_ours = folder and (folder == str(self.main) or self.name_worktree(folder))
         return Path(folder) if folder and is_ours and Path(folder).is_dir() else self.path
+
+    def find_session(self, prefix: str) -> str:
+        """Find a session of this workspace by the prefix of its id. One that is only in the team archive is pulled."""
+        files = self.process.session_files
+        try:
+            found = files.places.find(prefix)
+            self.context.check_ownership(files.describe_session(found))  # A resume would repair its files.
+            return found
+        except NotFoundError:
+            from ollm.archive.listing import pull_when_archived
+
+            if pulled := pull_when_archived(self.process, prefix, self.path):
+                return pulled
+            raise
 
     def _forward_report(self, text: str) -> None:
         self.report(text)

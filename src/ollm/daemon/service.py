@@ -17,7 +17,7 @@ from uuid import UUID
 from msgspec import UNSET
 
 from ollm.app import ClosedSession, ProcessScope, WorkspaceScope, print_warning
-from ollm.archive.listing import list_archived_rows, pull_when_archived, search_archived
+from ollm.archive.listing import list_archived_rows, search_archived
 from ollm.daemon.bodies import PATH_PATTERN, ChangeBody, OpenBody, OpenReply, SessionLine
 from ollm.daemon.devices import Device, require_local
 from ollm.daemon.hub import Hub
@@ -152,11 +152,7 @@ class DaemonService:
         """Return the folder that a session works in; get it from the team archive first if it is only there. Raises if
         it belongs to another workspace."""
         with self._open_scope(workspace) as scope:
-            files = scope.process.session_files
-            if not self._exists(session_id):
-                pull_when_archived(scope.process, session_id, workspace)
-            found = files.describe_session(session_id)
-            scope.context.check_ownership(found)
+            found = scope.process.session_files.describe_session(scope.find_session(session_id))
             return scope.locate_session(found.metadata.workspace)
 
     def open_closed(self, session_id: str | None = None) -> ClosedSession:
