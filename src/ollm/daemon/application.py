@@ -207,20 +207,15 @@ def handle_http_error(request: Request[Any, Any, Any], error: HTTPException) -> 
 
 
 async def require_exact_types(request: Request[Any, Any, Any]) -> None:
-    """Refuse bodies that only fit after conversion, such as "false" for a boolean. Other faults are reported later."""
-    field = request.route_handler.parsed_data_field
-    kind = field.annotation if field else None
-    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-        return
-    try:
-        value = await request.json()
-        msgspec.convert(value, kind, strict=False)
-    except (HTTPException, SerializationException, msgspec.ValidationError, ValueError, RecursionError):
-        return
-    try:
-        msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        raise ValidationException(str(error)) from error
+    """Refuse bodies that only fit after conversion, such as "false" for a boolean. A body that is not JSON is reported
+    later."""
+    if field := request.route_handler.parsed_data_field:
+        try:
+            msgspec.convert(await request.json(), field.annotation)
+        except msgspec.ValidationError as error:
+            raise ValidationException(str(error)) from error
+        except (HTTPException, SerializationException, ValueError, RecursionError):
+            return
 
 
 def handle_encoding_error(request: Request[Any, Any, Any], error: UnicodeDecodeError) -> Response[bytes]:
