@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -160,16 +160,9 @@ MAX_OUTPUT_CHARS = 8_000
 class UpdateRenderer:
     """Renderer of events as updates. Remembers the output of running calls and the questions about them."""
 
-    def __init__(
-        self,
-        views: ToolCallViews,
-        *,
-        terminals: bool = False,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, views: ToolCallViews, *, terminals: bool) -> None:
         self._views = views
         self._terminals = terminals
-        self._now = now
         self._kinds: dict[str, str] = {}
         self._output: dict[str, str] = {}
         self._shown_at: dict[str, float] = {}
@@ -231,9 +224,10 @@ class UpdateRenderer:
             return [make_call_update(event.call_id, _meta={"terminal_output": output})]
         text = (self._output.get(event.call_id, "") + event.text)[-MAX_OUTPUT_CHARS:]
         self._output[event.call_id] = text
-        if self._now() - self._shown_at.get(event.call_id, -OUTPUT_INTERVAL_SECONDS) < OUTPUT_INTERVAL_SECONDS:
+        now = time.monotonic()
+        if now - self._shown_at.get(event.call_id, -OUTPUT_INTERVAL_SECONDS) < OUTPUT_INTERVAL_SECONDS:
             return []
-        self._shown_at[event.call_id] = self._now()
+        self._shown_at[event.call_id] = now
         return [make_call_update(event.call_id, content=[render_text(text)])]
 
     def _render_finish(self, event: ToolFinished) -> list[JsonObject]:
