@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ollm.services.diagnostics.service import DiagnosticsService
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_discovery.service import FileDiscoveryService
-    from ollm.services.goals import GoalKeeper
     from ollm.store.notes import NoteStore
     from ollm.system.processes import ProcessHost
     from ollm.system.sandbox.sandbox import Sandbox
@@ -43,6 +42,8 @@ class ToolNeeds:
         self.stack = stack
         self.measure_room: Callable[[], int] | None = None
         self.tasks: Lazy[TaskStarter] | None = None
+        self.goals = storage.goals
+        self.count_tokens = storage.counter.count_text  # As the model of this conversation counts.
         self.diagnostics = Lazy(self._create_diagnostics)
 
     def _warn(self, text: str) -> None:
@@ -57,10 +58,6 @@ class ToolNeeds:
         from ollm.services.code_map.service import CodeMapService
 
         return CodeMapService(self.process.settings.code_map, self.process.home.cache / "code")
-
-    def count_tokens(self, text: str) -> int:
-        """Count tokens as the model of this conversation would."""
-        return self.storage.counter.count_text(text)
 
     def get_result_tokens(self) -> int | None:
         """Return the tokens one result may use of the window now, or None without a conversation."""
@@ -79,10 +76,6 @@ class ToolNeeds:
     @property
     def global_notes(self) -> NoteStore:
         return self.process.notes
-
-    @property
-    def goals(self) -> GoalKeeper:
-        return self.storage.goals
 
     @property
     def archive(self) -> SessionArchive:
