@@ -33,7 +33,8 @@ CONFIG = "provider: {{type: openai, baseUrl: {url}, model: instant, contextWindo
 CLIENTS = 50
 WINDOW = 32_768  # with room for what is resumed
 LIST = (
-    "import sys; from pathlib import Path; from ollm.app import ProcessScope, WorkspaceScope\n"
+    "import sys; from pathlib import Path\n"
+    "from ollm.app.process import ProcessScope; from ollm.app.workspace import WorkspaceScope\n"
     "place = Path(sys.argv[1]); found = WorkspaceScope(ProcessScope(workspace=place), place).context.list_sessions()\n"
     "assert len(found) == int(sys.argv[2])"
 )

@@ -75,7 +75,7 @@ names the path or URL, and the way out if there is one.
 
 
 def tools_page() -> str:
-    from ollm.app import create_tool_registry
+    from ollm.app.toolbox import create_tool_registry
 
     with tempfile.TemporaryDirectory() as folder:
         specs = create_tool_registry(Path(folder)).list()

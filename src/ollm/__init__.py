@@ -102,4 +102,4 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__ = lazy_exports(__name__, own_names=("__version__",))
+__getattr__, __dir__ = lazy_exports(__name__, ("__version__",))

@@ -19,7 +19,7 @@ from acp import schema as wire
 from acp.client.connection import ClientSideConnection
 
 from ollm.acp.connection import serve_editor
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from tests.cli.forked_child import ForkedChild, start_command
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer

@@ -153,7 +153,8 @@ async def test_a_workspace_that_is_not_trusted_says_so_and_can_be_trusted(tmp_pa
 async def test_an_editor_and_a_terminal_work_in_one_folder(tmp_path: Path) -> None:
     """The terminal's lease of the workspace keeps no editor out, and the other way round."""
     async with editing(tmp_path, ["From the editor."]) as (editor, _):
-        from ollm.app import ProcessScope, WorkspaceScope
+        from ollm.app.process import ProcessScope
+        from ollm.app.workspace import WorkspaceScope
 
         lease = WorkspaceScope(ProcessScope(workspace=editor.workspace), editor.workspace).create_lease()
         lease.acquire()

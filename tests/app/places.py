@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ollm.app import ProcessScope, WorkspaceScope
+from ollm.app.process import ProcessScope
+from ollm.app.workspace import WorkspaceScope
 from ollm.policy.trust import TrustBook
 
 

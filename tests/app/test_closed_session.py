@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ollm.app import ClosedSession, ProcessScope
+from ollm.app.closed_session import ClosedSession
+from ollm.app.process import ProcessScope
 from ollm.config.environment import Home
 from ollm.domain.errors import BusyError
 from ollm.domain.messages import Message, TextPart

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ollm.app import open_conversation
+from ollm.app.conversation import open_conversation
 from ollm.app.mcp_setup import read_configured_servers
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import TurnFinished

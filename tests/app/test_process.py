@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from ollm.app import WorkspaceScope, open_conversation
+from ollm.app.conversation import open_conversation
 from ollm.app.storage import Storage
 from ollm.app.toolbox import Toolbox, find_session_file, run_tool_call
+from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError
 from ollm.domain.events import AnyEvent, Event, Notice
 from ollm.domain.messages import ToolCall
@@ -292,7 +293,7 @@ def test_nothing_of_this_is_imported_where_nothing_is_configured(tmp_path: Path)
     code = dedent("""
         import asyncio, sys
         from pathlib import Path
-        from ollm.app import create_tool_registry
+        from ollm.app.toolbox import create_tool_registry
         create_tool_registry(Path.cwd())
         wrong = [name for name in sys.modules if name.split(".")[0] in ("mcp", "mcp_types", "pydantic", "anyio")
                  or name in ("importlib.metadata", "ollm.extensions.loader", "ollm.extensions.loader",

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ollm.app import WorkspaceScope
+from ollm.app.workspace import WorkspaceScope
 from ollm.archive.team_archive import find_url
 from ollm.domain.errors import UsageError
 from tests.servers.archive_machine import MakeMachine, make_call

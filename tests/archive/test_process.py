@@ -11,7 +11,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.archive.process import ArchiveProcess
 from ollm.domain.errors import BusyError
 from tests.cli.running import Runner, running

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from ollm.app import WorkspaceScope
+from ollm.app.workspace import WorkspaceScope
 from ollm.archive.connection import ArchiveTarget, open_connection
 from ollm.archive.outgoing import HIDDEN_TEXT, RecordCleaner
 from ollm.archive.pulling import write_pulled

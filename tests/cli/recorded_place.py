@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.cli.entry import main
 from ollm.domain.messages import Message, TextPart
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ollm.app import open_conversation
+from ollm.app.conversation import open_conversation
 from ollm.domain.events import ToolStarted
 from ollm.runtime.base import Attachment, ConversationOptions
 from tests.cli.running import Runner, running

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ollm.app import open_conversation
+from ollm.app.conversation import open_conversation
 from ollm.domain.errors import UsageError
 from ollm.runtime.base import ConversationOptions
 from tests.cli.running import Runner, running

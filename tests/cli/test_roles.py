@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ollm.app import open_conversation
+from ollm.app.conversation import open_conversation
 from ollm.domain.events import Compressed, Notice
 from ollm.runtime import conversation as idle
 from ollm.runtime.base import ConversationOptions

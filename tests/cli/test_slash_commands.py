@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.app import open_conversation
+from ollm.app.conversation import open_conversation
 from ollm.cli.daemon import open_remote_conversation
 from ollm.cli.screen.questions import parse_answer
 from ollm.cli.start import ChatArguments

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ollm.app import ProcessScope, open_conversation
+from ollm.app.conversation import open_conversation
+from ollm.app.process import ProcessScope
 from ollm.daemon.application import build_application
 from ollm.daemon.auth import WebAccess
 from ollm.daemon.client import DaemonClient, RemoteConversation, open_remote

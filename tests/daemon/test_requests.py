@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.daemon.service import BadPathError, parse_workspace
 from ollm.daemon.transcript import read_transcript
 from tests.cli.command import ollm

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ollm.app import open_conversation
+from ollm.app.conversation import open_conversation
 from ollm.runtime.base import ConversationOptions
 from tests.runtime.talking import Talk, Talking
 from tests.servers.answers import Answer

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from bench.simulation import Report, simulate
 
-from ollm.app import open_conversation
+from ollm.app.conversation import open_conversation
 from ollm.domain.events import AnyEvent, Compressed, TurnFinished
 from ollm.runtime.base import ConversationOptions
 from ollm.runtime.conversation import LocalConversation

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.cli.entry import main
 from ollm.domain.messages import Message, TextPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord

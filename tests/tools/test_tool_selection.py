@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ollm.app import create_tool_registry
+from ollm.app.toolbox import create_tool_registry
 from ollm.domain.context import ModeName
 from ollm.domain.tools import ToolSchema
 from ollm.providers.text_calls.rendering import add_tool_list, make_example_call

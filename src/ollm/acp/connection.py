@@ -26,14 +26,14 @@ from ollm.acp.transport import (
     build_introduction,
     read_abilities,
 )
-from ollm.app import redact_error
+from ollm.app.process import redact_error
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnknownModelError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
-    from ollm.app import ProcessScope
+    from ollm.app.process import ProcessScope
 
 log = logging.getLogger("ollm.acp")
 R = TypeVar("R")

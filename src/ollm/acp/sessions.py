@@ -17,7 +17,8 @@ from ollm.acp.permissions import WorkspaceTrust, describe_trust
 from ollm.acp.session import EditorSession
 from ollm.acp.transport import read_servers
 from ollm.acp.updates import render_title
-from ollm.app import ProcessScope, open_conversation
+from ollm.app.conversation import open_conversation
+from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UsageError
 from ollm.domain.events import Notice

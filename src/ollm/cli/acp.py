@@ -8,7 +8,7 @@ import sys
 import click
 
 from ollm.acp.connection import claim_stdout, serve_editor
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.cli.start import build_settings_flags
 
 

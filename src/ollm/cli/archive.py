@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
 from ollm.archive.listing import make_row
 from ollm.archive.reading import list_sessions, search_messages

@@ -15,7 +15,8 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from ollm.app import ProcessScope, open_conversation
+from ollm.app.conversation import open_conversation
+from ollm.app.process import ProcessScope
 from ollm.app.worktrees import WorktreeManager
 from ollm.cli.oneshot import collect_attachments, find_theme, print_markdown, warn_if_untrusted
 from ollm.cli.options import print_json, warn

@@ -17,7 +17,7 @@ import click
 from msgspec import convert
 from msgspec.structs import replace
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.app.worktrees import WorktreeManager
 from ollm.cli.commands import CommandTable, LazyGroup
 from ollm.cli.options import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ollm.app import ProcessScope
 from ollm.app.compare_page import render_file
+from ollm.app.process import ProcessScope
 from ollm.cli.options import confirm_or_fail, format_table, print_result, resolve_workspace, shared_options, warn
 from ollm.cli.sessions.view import resolve_target, write_file
 from ollm.config.change import set_setting

@@ -13,8 +13,9 @@ import click
 from msgspec.structs import replace
 
 from ollm import __version__
-from ollm.app import ProcessScope, open_conversation
+from ollm.app.conversation import open_conversation
 from ollm.app.models import change_loaded
+from ollm.app.process import ProcessScope
 from ollm.cli.commands import complete_late
 from ollm.cli.compare import TIMED_OUT, CompareSpace
 from ollm.cli.compare_results import print_comparison

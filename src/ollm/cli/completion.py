@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.config.settings import Settings
 from ollm.config.validation import describe_keys, list_key_choices
 from ollm.domain.errors import OllmError
@@ -88,7 +88,7 @@ def complete_value(context: click.Context, _: str) -> Offer:
 
 @_complete_from
 def complete_tool(_: click.Context, __: str) -> Offer:
-    from ollm.app import create_tool_registry
+    from ollm.app.toolbox import create_tool_registry
 
     return [(spec.name, spec.description) for spec in create_tool_registry(Path.cwd()).list()]
 

@@ -6,7 +6,7 @@ import asyncio
 
 import click
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.cli.completion import complete_setting, complete_value
 from ollm.cli.options import print_json, print_result, resolve_workspace, shared_options, warn
 from ollm.config.change import set_setting, unset_setting

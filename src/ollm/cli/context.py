@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import click
 
-from ollm.app import ClosedSession, ProcessScope
+from ollm.app.closed_session import ClosedSession
+from ollm.app.process import ProcessScope
 from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn
 from ollm.cli.sessions.view import resolve_session_id, warn_damage
 from ollm.domain.errors import NotFoundError

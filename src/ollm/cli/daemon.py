@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.cli.options import print_result, shared_options
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import copy_environment, find_home

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
 from ollm.cli.machine import inspect_hardware, suggest_models
 from ollm.cli.model_card import MARKS, describe_calls, describe_faults, describe_speed, run_trials

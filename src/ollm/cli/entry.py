@@ -66,7 +66,7 @@ def _print_error_document(arguments: list[str], error: OllmError, code: int) -> 
         return
     import json
 
-    from ollm.app import redact_error
+    from ollm.app.process import redact_error
     from ollm.system.terminal_text import escape_json
 
     info = {
@@ -102,7 +102,7 @@ def _run_command(arguments: list[str]) -> int:
 
 
 def _print_error(message: str, action: str) -> None:
-    from ollm.app import redact_error
+    from ollm.app.process import redact_error
     from ollm.cli.options import wrap_for_terminal
     from ollm.system.terminal_text import clean_lines
 
@@ -151,7 +151,7 @@ def _log_error(error: Exception) -> None:
 
 
 def _log_to_stderr() -> Callable[[], None] | None:
-    from ollm.app import redact_error
+    from ollm.app.process import redact_error
     from ollm.config.environment import copy_environment, find_home
     from ollm.system.logs import start_logging
 

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import click
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.cli.options import format_table, print_result, shared_options, warn
 
 

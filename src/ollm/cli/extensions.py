@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import click
 import msgspec
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.cli.options import confirm_or_fail, format_table, print_result, shared_options, warn
 from ollm.config.change import set_setting
 from ollm.domain.errors import OllmError, UsageError

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ollm.app import ProcessScope, WorkspaceScope
+from ollm.app.process import ProcessScope
+from ollm.app.workspace import WorkspaceScope
 from ollm.cli.options import print_json, resolve_workspace, warn
 from ollm.domain.errors import ToolFailure, UsageError
 from ollm.domain.files import DiscoveryOptions

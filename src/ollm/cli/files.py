@@ -42,7 +42,7 @@ def _run_outline(arguments: dict[str, Any], workspace: str | None, *, as_json: b
     """Run the outline tool under a model call's policy and limits. Confirmations count as given."""
     import asyncio
 
-    from ollm.app import run_tool_call
+    from ollm.app.toolbox import run_tool_call
     from ollm.runtime.base import ConversationOptions
     from ollm.services.code_map.syntax_tree import is_available
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.cli.models import download_model, format_size
 from ollm.cli.options import warn, wrap_for_terminal
 from ollm.config.change import set_setting

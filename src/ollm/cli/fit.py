@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.cli.machine import PROCESSOR_SHARE, inspect_hardware
 from ollm.cli.options import format_table, print_result, warn
 from ollm.domain.errors import ModelError, NotFoundError, OllmError

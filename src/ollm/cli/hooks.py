@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn
 from ollm.config.change import put_mapping_entry
 from ollm.domain.errors import UsageError

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from ollm.app import ProcessScope
 from ollm.app.mcp_setup import create_mcp_servers, open_catalogue_file, read_configured_servers
+from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
 from ollm.cli.options import (
     format_table,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ollm.app import ProcessScope
 from ollm.app.models import probe_model
+from ollm.app.process import ProcessScope
 from ollm.cli.options import warn
 from ollm.cli.text_printer import show_waiting
 from ollm.domain.clock import format_age

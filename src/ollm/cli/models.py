@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from ollm.app import ProcessScope
 from ollm.app.models import change_loaded, collect_models, find_facts, import_card
+from ollm.app.process import ProcessScope
 from ollm.cli.completion import complete_catalogue, complete_model
 from ollm.cli.model_card import MARKS, describe_card, describe_faults, run_trials
 from ollm.cli.options import confirm_or_fail, format_table, make_progress, print_result, shared_options, warn

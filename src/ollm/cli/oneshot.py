@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ollm.app import ProcessScope
 from ollm.app.conversation import keep_unsent, open_conversation
+from ollm.app.process import ProcessScope
 from ollm.cli.start import TAKEOVER_MESSAGE, ChatArguments, Question
 from ollm.cli.text_printer import Printer, TextPrinter, show_turn, show_waiting
 from ollm.config.environment import copy_environment, wants_plain

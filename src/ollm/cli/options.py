@@ -50,7 +50,7 @@ def shared_options(*names: str) -> Callable[[Command], Command]:
 
 
 def _open_process(_context: object, _parameter: object, named: str | None) -> object:
-    from ollm.app import ProcessScope
+    from ollm.app.process import ProcessScope
 
     return ProcessScope(workspace=resolve_workspace(named))
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import click
 
-from ollm.app import ProcessScope, WorkspaceScope, create_tool_registry
 from ollm.app.policy_views import check_call, create_policy_from_file, run_backtest, serialize_policy
+from ollm.app.process import ProcessScope
+from ollm.app.toolbox import create_tool_registry
+from ollm.app.workspace import WorkspaceScope
 from ollm.cli.completion import complete_tool
 from ollm.cli.options import (
     confirm_or_fail,

@@ -6,7 +6,8 @@ import asyncio
 
 import click
 
-from ollm.app import ClosedSession, ProcessScope
+from ollm.app.closed_session import ClosedSession
+from ollm.app.process import ProcessScope
 from ollm.cli.options import (
     confirm_or_fail,
     format_table,

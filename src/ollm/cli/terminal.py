@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from ollm.app import ProcessScope, WorkspaceScope
+from ollm.app.process import ProcessScope
+from ollm.app.workspace import WorkspaceScope
 from ollm.cli.line_chat import LineChat, LineReader, choose_session
 from ollm.cli.sessions.session_list import SessionList, put_waiting_first
 from ollm.cli.signals import ShutdownHandler, handle_signals
@@ -220,7 +221,7 @@ class Terminal:
             from ollm.cli.daemon import open_remote_conversation
 
             return open_remote_conversation(self._start)
-        from ollm.app import open_conversation
+        from ollm.app.conversation import open_conversation
 
         return open_conversation(self._start)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from ollm.app import ProcessScope, run_tool_call
-from ollm.app.toolbox import create_tool_registry, serialize_tools
+from ollm.app.process import ProcessScope
+from ollm.app.toolbox import create_tool_registry, run_tool_call, serialize_tools
 from ollm.cli.completion import complete_tool
 from ollm.cli.options import format_table, parse_json, print_json, print_result, resolve_workspace, shared_options, warn
 from ollm.cli.start import check_grants

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import click
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.cli.daemon import connect_daemon
 from ollm.cli.options import format_table, print_result, shared_options, warn
 from ollm.config.environment import copy_environment

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.app.worktrees import WorktreeManager, find_session_folder
 from ollm.cli.options import confirm_or_fail, format_table, print_result, resolve_workspace, shared_options, warn
 from ollm.cli.start import ChatArguments

@@ -11,7 +11,7 @@ import msgspec
 from litestar import delete, get, post
 from litestar.params import Parameter
 
-from ollm.app import WorkspaceScope
+from ollm.app.workspace import WorkspaceScope
 from ollm.daemon.bodies import (
     Accepted,
     CheckpointLine,

@@ -14,7 +14,7 @@ from litestar.params import Parameter
 from litestar.response import Response, Stream
 
 from ollm import __version__
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.daemon.bodies import (
     MAX_PATH_CHARS,
     NO_PATH_FORMAT,

@@ -26,7 +26,8 @@ import msgspec
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ollm.app import ProcessScope, open_conversation
+from ollm.app.conversation import open_conversation
+from ollm.app.process import ProcessScope
 from ollm.archive.listing import refresh_list
 from ollm.archive.process import ArchiveProcess
 from ollm.config.settings import DaemonSettings, NotifySettings

@@ -16,7 +16,9 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from ollm.app import ClosedSession, ProcessScope, WorkspaceScope, print_warning
+from ollm.app.closed_session import ClosedSession
+from ollm.app.process import ProcessScope, print_warning
+from ollm.app.workspace import WorkspaceScope
 from ollm.archive.listing import list_archived_rows, search_archived
 from ollm.daemon.bodies import PATH_PATTERN, ChangeBody, OpenBody, OpenReply, SessionLine
 from ollm.daemon.devices import Device, require_local

@@ -13,10 +13,11 @@ import msgspec
 from litestar import get, post
 from litestar.params import Parameter
 
-from ollm.app import ProcessScope, WorkspaceScope
 from ollm.app.models import collect_models
 from ollm.app.policy_views import check_call, create_policy_from_file, run_backtest, serialize_policy
+from ollm.app.process import ProcessScope
 from ollm.app.toolbox import create_tool_registry, serialize_tools
+from ollm.app.workspace import WorkspaceScope
 from ollm.config.change import format_flow_value, set_setting, unset_setting
 from ollm.config.environment import Home
 from ollm.config.load import load_settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.daemon.bodies import TranscriptMessage, TranscriptPage
 from ollm.domain.messages import Message
 from ollm.domain.session import FailedTurn

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any
 
 
-def lazy_exports(
-    package: str, names_by_module: Mapping[str, tuple[str, ...]] | None = None, own_names: tuple[str, ...] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Build `__getattr__` and `__dir__` for names defined by a package's modules: those of `names_by_module`, or else
-    those that the package imports for type checkers. The package defines `own_names`."""
+def lazy_exports(package: str, own_names: tuple[str, ...]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Build `__getattr__` and `__dir__` for the names that a package imports for type checkers. The package defines
+    `own_names` itself."""
     places: dict[str, str] = {}
 
     def find_places() -> dict[str, str]:
         if not places:
-            listed = (names_by_module or {}).items()
-            given = {name: f"{package}.{module}" for module, names in listed for name in names}
-            places.update(given or read_exports(package))
+            places.update(read_exports(package))
         return places
 
     def get_attribute(name: str) -> Any:

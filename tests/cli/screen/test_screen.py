@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ollm.app import open_conversation
+from ollm.app.conversation import open_conversation
 from ollm.cli.screen import screen as module
 from ollm.cli.screen.application import create_chat_screen
 from ollm.cli.screen.screen import ChatScreen

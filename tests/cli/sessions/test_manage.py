@@ -10,7 +10,8 @@ from unicodedata import normalize
 
 import pytest
 
-from ollm.app import ProcessScope, WorkspaceScope
+from ollm.app.process import ProcessScope
+from ollm.app.workspace import WorkspaceScope
 from ollm.cli.sessions.listing import parse_since
 from ollm.cli.sessions.session_list import SessionList
 from ollm.domain.clock import parse_stamp

@@ -42,7 +42,7 @@ finally:
 SPLIT = """
 import asyncio, os, sys, time
 from pathlib import Path
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.domain.messages import Message, TextPart
 async def record(text, place):
     service = ProcessScope(workspace=Path(place)).create_recording_service(lambda event: None, len)

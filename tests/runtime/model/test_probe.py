@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from bench.context_simulation.tokenizer import TOOLS_AFTER, TOOLS_BEFORE
 
-from ollm.app import ClosedSession, ProcessScope, open_conversation
+from ollm.app.closed_session import ClosedSession
+from ollm.app.conversation import open_conversation
+from ollm.app.process import ProcessScope
 from ollm.domain.events import AnyEvent, ContextUsage, PromptTruncated
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ollm.app import create_tool_registry
+from ollm.app.toolbox import create_tool_registry
 from ollm.domain.context import ContextEntry, ModeName
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema

@@ -97,7 +97,7 @@ def test_a_deleted_session_leaves_no_byte_of_what_was_said(tmp_path):
     (tmp_path / "session-data" / f"{gone}.json").write_text(marker)
     (tmp_path / "input-history").write_text(json.dumps({"sessionId": gone, "text": marker}) + '\n{"text":"other"}\n')
     (tmp_path / "context-snapshots" / "snapshot-map.json").write_text(json.dumps({f"{marker}": gone, "b": keep}))
-    code = "from ollm.app import ProcessScope; import sys; ProcessScope().library.delete(sys.argv[1])"
+    code = "from ollm.app.process import ProcessScope; import sys; ProcessScope().library.delete(sys.argv[1])"
     subprocess.run(
         [sys.executable, "-c", code, gone], env={**os.environ, "OLLM_HOME": str(tmp_path)}, check=True, timeout=60
     )

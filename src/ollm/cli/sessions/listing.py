@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.archive.listing import list_archived_rows, search_archived
 from ollm.cli.options import format_table, make_progress, print_json, resolve_workspace, shared_options, warn
 from ollm.domain.clock import format_age, format_stamp, parse_stamp

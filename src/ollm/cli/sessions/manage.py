@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ollm.app import ProcessScope
 from ollm.app.closed_session import ClosedSession
+from ollm.app.process import ProcessScope
 from ollm.cli.completion import complete_session
 from ollm.cli.options import confirm_or_fail, make_progress, print_result, resolve_workspace, shared_options, warn
 from ollm.cli.sessions.view import resolve_session_id, warn_damage

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from ollm.app import ProcessScope, WorkspaceScope
+from ollm.app.process import ProcessScope
+from ollm.app.workspace import WorkspaceScope
 from ollm.archive.reading import find_text
 from ollm.archive.team_archive import TeamArchive
 from ollm.cli.daemon import get_run_files, stop

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from ollm.app import ProcessScope, WorkspaceScope
+from ollm.app.process import ProcessScope
+from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import parse_epoch_ms
 from ollm.domain.session import arrange_forks
 from ollm.domain.struct import Data

@@ -9,7 +9,7 @@ from typing import BinaryIO, TypeVar
 
 import click
 
-from ollm.app import ProcessScope
+from ollm.app.process import ProcessScope
 from ollm.cli.options import make_progress, resolve_workspace, shared_options, warn
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageError
 from ollm.services.session_export import FORMATS, RedactedSession, note_export, render_export, render_markdown
