@@ -56,15 +56,7 @@ def parse_script(text: str) -> ParsedScript:
     if program is None:
         return ParsedScript(source=source, error="the shell parser shfmt is not installed", failed=True)
     try:
-        done = subprocess.run(
-            [program, "-ln", "bash", "--to-json"],
-            input=source,
-            capture_output=True,
-            timeout=_TIMEOUT_SECONDS,
-            check=False,
-            env={},
-            cwd="/",
-        )
+        done = _run_parser([program, "-ln", "bash", "--to-json"], source)
     except (OSError, subprocess.SubprocessError) as error:
         return ParsedScript(source=source, error=f"the shell parser could not be run: {error}", failed=True)
     if done.returncode != 0:
@@ -77,6 +69,13 @@ def parse_script(text: str) -> ParsedScript:
         return ParsedScript(source=source, error="it is nested too deeply")
     _strip_positions(statements)
     return ParsedScript(source=source, statements=tuple(statements))
+
+
+def _run_parser(words: list[str], text: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    variables = {"PATH": os.defpath, "LC_ALL": "C"}
+    return subprocess.run(
+        words, input=text, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False, env=variables, cwd="/"
+    )
 
 
 def _strip_positions(statements: object) -> None:
@@ -97,15 +96,7 @@ def explain_bash_refusal(text: str) -> str:
     if re.fullmatch(_PLAIN_LINE, text):
         return ""
     try:
-        done = subprocess.run(
-            ["bash", "-n", "-c", text.replace("\0", "")],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIMEOUT_SECONDS,
-            check=False,
-            env={"PATH": os.defpath, "LC_ALL": "C"},
-            cwd="/",
-        )
+        done = _run_parser(["bash", "-n", "-c", text.replace("\0", "")])
     except (OSError, ValueError, subprocess.SubprocessError):
         return ""  # Without bash the line cannot run either.
     return "" if done.returncode == 0 and not done.stderr else "bash cannot read it"
