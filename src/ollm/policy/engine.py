@@ -9,6 +9,7 @@ confirmation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -140,18 +141,10 @@ class PolicyEngine:
     def evaluate(self, request: PolicyRequest) -> Verdict:
         """Return the verdict. Rules written since count if they are stricter: a person who adds a rule to a file means
         the conversation that is open, and one who loosens a rule may have meant another."""
-        verdict, newer = self._judge(request), self.find_newer_rules()
-        if newer is None or newer is self.rules:
+        verdict, other = self._judge(request), copy(self)
+        if not other.adopt_newer_rules():
             return verdict
-        other = PolicyEngine(
-            newer,
-            self.boundary,
-            grants=self.grants,
-            approval=self.approval,
-            categories=self.categories,
-            sandbox=self._sandbox,
-        )
-        return max(verdict, other._judge(request), key=lambda one: STRICTNESS[one.decision])
+        return max(verdict, other.evaluate(request), key=lambda one: STRICTNESS[one.decision])
 
     def adopt_newer_rules(self) -> bool:
         """Use the rules written since alone, also where they allow more. Returns False if there are none."""
