@@ -40,29 +40,17 @@ class FolderNames(NamedTuple):
 
 
 def read_names(path: str) -> FolderNames:
-    others = _EntryList()
+    files, folders, others = list[str](), list[str](), list[str]()
     try:
         with os.scandir(path) as entries:
-            files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False) or others.add(entry)]
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False):
+                    files.append(entry.name)
+                else:
+                    (folders if entry.is_dir(follow_symlinks=False) else others).append(entry.name)
     except OSError as error:
         return FolderNames([], [], [], error)
-    files.sort()
-    if not others:
-        return FolderNames(files, [], [])
-    folders = [entry.name for entry in others if entry.is_dir(follow_symlinks=False)]
-    if len(folders) == len(others):
-        folders.sort()
-        return FolderNames(files, folders, [])
-    links = sorted(entry.name for entry in others if not entry.is_dir(follow_symlinks=False))
-    return FolderNames(files, sorted(folders), links)
-
-
-class _EntryList(list["os.DirEntry[str]"]):
-    """The entries that are not files, collected while file names are read; other entries are not kept."""
-
-    def add(self, entry: os.DirEntry[str]) -> bool:
-        self.append(entry)
-        return False
+    return FolderNames(sorted(files), sorted(folders), sorted(others))
 
 
 class FolderMemory:
