@@ -193,11 +193,7 @@ class AppendFile:
             last += data
         else:
             self._recent.append(data if durable else bytearray(data))
-        if good - self._recent_start > MAX_HELD_BYTES:
-            self._trim_recent()
-
-    def _trim_recent(self) -> None:
-        while self.good - self._recent_start > MAX_HELD_BYTES and len(self._recent) > 1:
+        while good - self._recent_start > MAX_HELD_BYTES and len(self._recent) > 1:
             self._recent_start += len(self._recent.popleft())
 
     def is_in_place(self) -> bool:
