@@ -92,8 +92,7 @@ def read_hooks(
 def read_entry(event: HookEvent, entry: Any, *, claude: bool) -> list[Hook | str]:
     """Read the hooks of an entry: ours, or Claude Code's `{matcher, hooks: [{type, command, timeout}]}`."""
     if not isinstance(entry, Mapping) or "hooks" not in entry:
-        found = read_hook(event, entry)
-        return [msgspec.structs.replace(found, claude=claude) if isinstance(found, Hook) else found]
+        return [read_hook(event, entry, claude=claude)]
     matcher, listed = entry.get("matcher") or "", entry["hooks"]
     if not isinstance(matcher, str) or not isinstance(listed, list | tuple):
         return ["expected a matcher and a list of hooks"]
@@ -103,15 +102,14 @@ def read_entry(event: HookEvent, entry: Any, *, claude: bool) -> list[Hook | str
 def _read_claude_hook(event: HookEvent, matcher: str, entry: Any) -> Hook | str:
     if not isinstance(entry, Mapping) or entry.get("type", "command") != "command":
         return "only hooks of type command are run"
-    found = read_hook(event, {key: value for key, value in entry.items() if key in KEYS})
-    return msgspec.structs.replace(found, matcher=matcher, claude=True) if isinstance(found, Hook) else found
+    return read_hook(event, {key: value for key, value in entry.items() if key in KEYS}, matcher, claude=True)
 
 
 def _list_entries(entries: Any) -> list[Any]:
     return list(entries) if isinstance(entries, list | tuple) else [entries]
 
 
-def read_hook(event: HookEvent, entry: Any) -> Hook | str:
+def read_hook(event: HookEvent, entry: Any, matcher: str = "", *, claude: bool) -> Hook | str:
     if isinstance(entry, str):
         entry = {"command": entry}
     if not isinstance(entry, Mapping):
@@ -126,5 +124,7 @@ def read_hook(event: HookEvent, entry: Any) -> Hook | str:
         "tools": (tools,) if isinstance(tools, str) else tools,
         "required": entry.get("required") is True,
         "boxed": entry.get("sandbox") not in SANDBOX_OFF,
+        "matcher": matcher,
+        "claude": claude,
     }
     return convert_or_describe({"command": None, **entry, **own}, Hook, EXPECTED)
