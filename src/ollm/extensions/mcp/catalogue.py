@@ -14,13 +14,12 @@ from ollm.domain.clock import Clock, format_stamp, now, parse_stamp
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
-from ollm.domain.text import shorten_line
+from ollm.domain.text import cut_middle, shorten_line
 from ollm.domain.tools import ConfirmationDetails, Risk, ToolResult, Verdict
 from ollm.extensions.mcp.results import FAULT_KEY
 from ollm.extensions.mcp.settings import McpServer
 from ollm.providers.base import parse_arguments
 from ollm.system.atomic import read_json, write_private_file
-from ollm.system.capture import HeadAndTail
 from ollm.tools.framework.base import Invocation, Tool, ToolContext, ToolSpec, build_confirmation
 from ollm.tools.framework.output import clean_text
 
@@ -213,9 +212,9 @@ class McpCall(Tool[Run], frozen=True):
 
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
         """Ask about the call with all its arguments, or the beginning and the end of very long ones."""
-        shown = HeadAndTail(MAX_SHOWN_CHARACTERS)
-        shown.add(msgspec.json.format(msgspec.json.encode(self.arguments), indent=2).decode())
-        return build_confirmation(self.spec_name, f"{self.spec_name} {shown.render_text()}", self.locations(), verdict)
+        text = msgspec.json.format(msgspec.json.encode(self.arguments), indent=2).decode()
+        description = f"{self.spec_name} {cut_middle(text, MAX_SHOWN_CHARACTERS)}"
+        return build_confirmation(self.spec_name, description, self.locations(), verdict)
 
     async def run(self, context: ToolContext, needs: Run) -> ToolResult:
         return await needs(self.arguments, context.emit)

@@ -60,12 +60,11 @@ def compute_identity(server: McpServer) -> str:
 
 def build_server_question(server: McpServer, grant: str) -> ConfirmationDetails:
     """Build the question about a server, without the values of variables and headers."""
-    what = server.url or " ".join([server.command, *server.args])
     verb = "Connect to" if server.url else "Start"
     return ConfirmationDetails(
         call_id=f"mcp-{server.name}",
         tool=GRANT_TOOL,
-        description=render_command(f"{verb} the MCP server {server.name}: {what}"),
+        description=render_command(f"{verb} the MCP server {server.name}: {server.place}"),
         risk=Risk.HIGH,
         reason="your editor brings this server",
         grant=grant,
