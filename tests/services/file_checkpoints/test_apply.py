@@ -26,9 +26,9 @@ def test_a_damaged_object_is_named_and_nothing_is_written(tmp_path: Path, object
     next(objects.folder.glob("objects/*/*")).write_text("rotten")
     steps = RestoreSteps(tmp_path, objects, [PathChange("a", None, old)], "x")
 
-    steps.run()
+    result = steps.run()
 
-    assert "damaged" in steps.skipped[0].why
+    assert "damaged" in result.skipped[0].why
     assert not (tmp_path / "a").exists()
 
 
@@ -38,10 +38,10 @@ def test_a_directory_that_is_not_empty_stays(tmp_path: Path, objects: FileObject
     folder = TreeEntry("d", 0o755, b"")
 
     steps = RestoreSteps(tmp_path, objects, [PathChange("d", folder, None)], "x")
-    steps.run()
+    result = steps.run()
 
     assert (tmp_path / "d" / "mine").exists()
-    assert steps.skipped == []
+    assert result.skipped == ()
 
 
 def test_kinds_take_each_others_place_and_leftovers_of_a_killed_restore_go(
@@ -70,9 +70,9 @@ def test_kinds_take_each_others_place_and_leftovers_of_a_killed_restore_go(
         "x",
     )
 
-    steps.run()
+    result = steps.run()
 
-    assert steps.skipped == []
+    assert result.skipped == ()
     assert sorted(str(path.relative_to(root)) for path in root.rglob("*")) == [
         *("made", "made/inner", "made/inner/a", "sub", "sub/link", "was_folder")
     ]
@@ -97,14 +97,14 @@ def test_what_is_no_file_or_behind_a_link_is_left_and_named(tmp_path: Path, obje
         [PathChange("pipe", text, None), PathChange("away/a", None, text), PathChange("block/a", None, text)],
         "x",
     )
-    steps.run()
+    result = steps.run()
 
-    assert [(skipped.path, skipped.why) for skipped in steps.skipped] == [
+    assert [(skipped.path, skipped.why) for skipped in result.skipped] == [
         ("pipe", "changed while it was restored"),
         ("away/a", "a directory above it is a link now"),
         ("block/a", "could not be restored: Not a directory"),
     ]
-    assert steps.done == []
+    assert result.restored == ()
     assert observe_path(root, "pipe") == TreeEntry("x", 0o600, b"is not a regular file")
     assert observe_path(root, "block/a") is None
     assert observe_path(root, "gone") is None
@@ -160,16 +160,16 @@ def test_whatever_is_there_becomes_what_was_there_or_stays_as_it_is(tmp_path: Pa
         put_there(root / "p", now, objects)
         steps = RestoreSteps(root, objects, order_steps([PathChange("p", before, after)]), "x")
 
-        steps.run()
+        result = steps.run()
 
         told = (before, after, now)
         if may_be_done(now, before, after):
             assert observe_path(root, "p") == after, told
-            assert ({step.path for step in steps.done}, steps.skipped) == ({"p"}, []), told
+            assert ({step.path for step in result.restored}, result.skipped) == ({"p"}, ()), told
         else:
             assert observe_path(root, "p") == now, told
-            assert [skipped.why for skipped in steps.skipped] == ["changed while it was restored"], told
-            assert steps.done == [], told
+            assert [skipped.why for skipped in result.skipped] == ["changed while it was restored"], told
+            assert result.restored == (), told
         assert [path.name for path in root.iterdir()] in ([], ["p"]), told
 
 
@@ -187,8 +187,8 @@ def test_a_restore_that_fails_in_the_middle_leaves_neither_a_temporary_file_nor_
 
     monkeypatch.setattr(restore.os, "rename", refuse)
     steps = RestoreSteps(tree, objects, [change], "x")
-    steps.run()
+    result = steps.run()
     monkeypatch.undo()
 
-    assert [(one.path, one.why) for one in steps.skipped] == [("a", "could not be restored: No space left on device")]
+    assert [(one.path, one.why) for one in result.skipped] == [("a", "could not be restored: No space left on device")]
     assert {path.name: path.read_text() for path in tree.iterdir()} == {"a": "new"}

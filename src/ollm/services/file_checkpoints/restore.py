@@ -51,16 +51,8 @@ class RestoreSteps:
         self._done: dict[str, PathChange] = {}
         self._skipped: dict[str, SkippedPath] = {}
 
-    @property
-    def done(self) -> list[PathChange]:
-        return [step for path, step in self._done.items() if path not in self._skipped]
-
-    @property
-    def skipped(self) -> list[SkippedPath]:
-        return list(self._skipped.values())
-
-    def run(self) -> None:
-        """Perform all possible steps. `done` and `skipped` hold the results."""
+    def run(self) -> RestoreResult:
+        """Perform all possible steps."""
         removed: set[str] = set()
         self._remove_leftovers()
         self._open_directories()
@@ -75,6 +67,8 @@ class RestoreSteps:
         self._set_directory_modes()
         if self._written > MAX_SYNCED_FILES:
             os.sync()
+        done = tuple(step for path, step in self._done.items() if path not in self._skipped)
+        return RestoreResult(restored=done, skipped=tuple(self._skipped.values()))
 
     def _remove_leftovers(self) -> None:
         """Remove half-written files of the same restore after a kill."""
@@ -284,9 +278,7 @@ def is_done(root: Path, step: PathChange) -> bool:
 
 def run_journal(objects: FileObjects, journal: RestoreJournal, root: Path) -> RestoreResult:
     """Run the steps of a journal, for the first time or again."""
-    steps = RestoreSteps(root, objects, list_changes(journal), journal.id)
-    steps.run()
-    return RestoreResult(restored=tuple(steps.done), skipped=tuple(steps.skipped))
+    return RestoreSteps(root, objects, list_changes(journal), journal.id).run()
 
 
 CHANGED_IN_EDITOR = "changed in the editor since"
