@@ -123,8 +123,7 @@ class TaskRepository(GitCommands):
 
     def resolve(self, commit: str) -> str:
         """Return the whole id of a commit. Raises UsageError if there is none."""
-        words = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{commit}^{{commit}}")
-        if found := self._git(self.top, *words, check=False).strip():
+        if found := self._find_object(self.top, f"{commit}^{{commit}}"):
             return found
         if commit == NEWEST:
             raise UsageError(f"{self.top} has no commit yet.", action="Commit your work first.")
@@ -136,18 +135,14 @@ class TaskRepository(GitCommands):
             raise UsageError(f"{name}: has `files`, and no `filesFrom`.", action=f"Name their commit in {TASK_FILE}.")
         commits = [self.resolve(commit) for commit in (task.files_from, task.start) if commit]
         for file in task.files:
-            if not any(self._has_file(commit, file) for commit in commits):
+            if not any(self._find_object(self.top / self.prefix, f"{commit}:./{file}") for commit in commits):
                 action = f"Correct `files` in {TASK_FILE}."
                 raise UsageError(f"{name}: the commit {task.files_from} has no file {file}.", action=action)
-
-    def _has_file(self, commit: str, file: str) -> bool:
-        words = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{commit}:./{file}")
-        return bool(self._git(self.top / self.prefix, *words, check=False).strip())
 
     def list_uncommitted(self) -> list[str]:
         """List the files of the workspace that differ from the last commit, new ones included."""
         words = ("status", "--porcelain", "-z", "--no-renames", "--", f"./{self.prefix}", ":(exclude).ollm")
-        return [line[3:] for line in self._git(self.top, *words).split("\0")[:-1]]
+        return [line[3:] for line in self._list_names(self.top, *words)]
 
     def create(self, task: CompareTask, place: Path) -> None:
         """Make the repository of a task in a folder."""
@@ -193,7 +188,7 @@ class TaskRepository(GitCommands):
         """List the files of the workspace that a commit adds, changes or removes."""
         words = ("diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative", *more, commit)
         globs = (f":(glob){pattern}" for pattern in patterns)
-        return self._git(self.top / self.prefix, *words, "--", *globs).split("\0")[:-1]
+        return self._list_names(self.top / self.prefix, *words, "--", *globs)
 
     def take_changes(self, task: CompareTask, worked: Path, fresh: Path) -> tuple[str, ...]:
         """Bring the changes of one repository into another of the same task, without those to kept files, whose names
@@ -202,10 +197,8 @@ class TaskRepository(GitCommands):
         prefix = f":(top,exclude,glob){self.prefix}/" if self.prefix else ":(top,exclude,glob)"
         own, *kept = (f"{prefix}{name}" for name in (".ollm/**", *task.keep))
         words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after, "--", ":(top)", own)
-        everything, wanted = (self._git(fresh, *words, *more).split("\0")[:-1] for more in ((), kept))
-        old, new = (
-            {*self._git(fresh, "ls-tree", "-r", "-z", "--name-only", one).split("\0")} for one in (before, after)
-        )
+        everything, wanted = (self._list_names(fresh, *words, *more) for more in ((), kept))
+        old, new = ({*self._list_names(fresh, "ls-tree", "-r", "-z", "--name-only", one)} for one in (before, after))
         staying = old.difference(wanted)
         folders = {str(folder) for name in staying for folder in PurePosixPath(name).parents}
         wanted = [

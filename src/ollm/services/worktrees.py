@@ -114,7 +114,7 @@ class Worktrees(GitCommands):
 
     def _read_head(self, top: Path | None = None) -> str:
         """Return the last commit of the main or another worktree, or "" if there is none."""
-        return self._git(top or self.top, "rev-parse", "--quiet", "--verify", "HEAD", check=False).strip()
+        return self._find_object(top or self.top, "HEAD")
 
     def get(self, name: str) -> Worktree:
         found = {one.name: one for one in self.list_named()}
@@ -158,7 +158,7 @@ class Worktrees(GitCommands):
         path = self.directory / name
         if not (existed := os.path.lexists(path)):
             self.remove(path)  # Git may still know a worktree without a folder.
-        known = self._git(self.top, "rev-parse", "--quiet", "--verify", f"refs/heads/{name}", check=False)
+        known = self._find_object(self.top, f"refs/heads/{name}")
         words = (str(path), name) if known else ("-b", name, str(path), "HEAD")
         try:
             self._git(self.top, "worktree", "add", "--quiet", *words)
@@ -188,7 +188,7 @@ class Worktrees(GitCommands):
         path = self.directory / f".copy-{os.getpid()}-{make_id()[:8]}"
         try:
             self._git(self.top, "worktree", "add", "--quiet", "--detach", str(path), base)
-            if parent := self._git(self.top, "rev-parse", "--quiet", "--verify", f"{base}^", check=False).strip():
+            if parent := self._find_object(self.top, f"{base}^"):
                 self._git(path, "reset", "--quiet", parent)
             self._copy_files(self.here / self.prefix, path, more)
         except BaseException:
@@ -264,8 +264,7 @@ class Worktrees(GitCommands):
         self._run(path, *words, stdin=os.fsencode(names), variables=variables)
 
     def _list_untracked(self, path: Path, variables: Mapping[str, str] | None = None) -> list[str]:
-        words = ("ls-files", "--others", "--exclude-standard", "-z")
-        return self._git(path, *words, variables=variables).split("\0")[:-1]
+        return self._list_names(path, "ls-files", "--others", "--exclude-standard", "-z", variables=variables)
 
     def _is_same(self, path: Path, name: str) -> bool:
         """Return True if the workspace that a worktree or copy was made of has the same file."""
@@ -368,11 +367,11 @@ class Worktrees(GitCommands):
     def _list_ignored(self, path: Path) -> list[str]:
         """List the files and folders (with a slash) that git ignores, without our own data."""
         words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-        return [name for name in self._git(path, *words).split("\0")[:-1] if ".ollm" not in name.split("/")]
+        return [name for name in self._list_names(path, *words) if ".ollm" not in name.split("/")]
 
     def _list_links(self, path: Path) -> list[str]:
         """List the tracked repositories inside a worktree."""
-        lines = self._git(path, "ls-files", "--stage", "-z").split("\0")
+        lines = self._list_names(path, "ls-files", "--stage", "-z")
         return [line.partition("\t")[2] for line in lines if line.startswith("160000 ")]
 
     def keep_dropped(self, name: str, commit: str) -> str:
@@ -382,7 +381,7 @@ class Worktrees(GitCommands):
 
     def _is_ours(self, worktree: Worktree) -> bool:
         """Return True if the worktree is on a branch that was created for it."""
-        known = self._git(self.top, "rev-parse", "--quiet", "--verify", f"{CREATED}/{worktree.name}", check=False)
+        known = self._find_object(self.top, f"{CREATED}/{worktree.name}")
         return bool(known) and worktree.branch == worktree.name
 
     def find_question(self, worktree: Worktree, ending: Ending) -> str:
