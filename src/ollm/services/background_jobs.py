@@ -200,10 +200,8 @@ class BackgroundJobs:
 
 
 def _open_terminal() -> tuple[int, int]:
-    import fcntl
-    import struct
     import termios
 
     ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *TERMINAL_SIZE, 0, 0))
+    termios.tcsetwinsize(theirs, TERMINAL_SIZE)
     return ours, theirs
