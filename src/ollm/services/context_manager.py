@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from typing import get_args
 
+from msgspec.structs import replace
+
 from ollm.domain.clock import Clock, format_stamp, now, parse_stamp
 from ollm.domain.context import ContextEntry, EntrySource
 
@@ -52,22 +54,21 @@ class ContextManager:
         entry = ContextEntry(
             key=key,
             content=content,
-            timestamp=format_stamp(self._clock()),
+            timestamp="",
             priority=priority,
             source=source,  # type: ignore[arg-type] # looked up below
             ttl_seconds=ttl_seconds,
             volatile=volatile,
         )
-        if fault := _find_fault(entry):
-            self._warn(f"Context entry {str(key)[:60]!r} was skipped: {fault}.")
-            return False
-        self._entries[key] = entry
-        return True
+        return self.add_entry(entry)
 
     def add_entry(self, entry: ContextEntry) -> bool:
-        """Add an entry from a file, a hook or an extension."""
-        fields = {name: getattr(entry, name) for name in ("priority", "source", "ttl_seconds", "volatile")}
-        return self.add_context(entry.key, entry.content, **fields)
+        """Add an entry from a file, a hook or an extension, which is as old as this call."""
+        if fault := _find_fault(entry):
+            self._warn(f"Context entry {str(entry.key)[:60]!r} was skipped: {fault}.")
+            return False
+        self._entries[entry.key] = replace(entry, timestamp=format_stamp(self._clock()))
+        return True
 
     def restore_entry(self, entry: ContextEntry) -> None:
         """Restore an earlier entry with its timestamp. If it has expired, the next turn drops it."""
