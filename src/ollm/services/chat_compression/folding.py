@@ -19,7 +19,6 @@ BEST_FIRST_TOOLS = ("recall", "web_search")
 LINE_PREFIX = "[Folded messages "
 USER_LINE_ID = "user-messages"  # An older version wrote a record with this id.
 ASIDE = "\n\n<now>\n"
-_ASIDE = r"(?s)\n\n<now>\n.*\n</now>\Z"
 _MARK = r"\[\.\.\. .* recall \{.*\} reads .*\]"
 MAX_WORD_CHARS = 300
 MAX_ERROR_CHARS = 200
@@ -180,13 +179,9 @@ def add_companions(message: PromptMessage, primed: str, aside: str) -> PromptMes
 
 
 def remove_aside(message: PromptMessage) -> PromptMessage:
-    if message.role != "user":
+    if message.role != "user" or message.own_chars is None:
         return message
-    if message.own_chars is not None:
-        return msgspec.structs.replace(message, content=message.split_content()[0], own_chars=None)
-    if ASIDE not in message.content:  # An older version kept this context.
-        return message
-    return msgspec.structs.replace(message, content=re.sub(_ASIDE, "", message.content))
+    return msgspec.structs.replace(message, content=message.split_content()[0], own_chars=None)
 
 
 def shorten_message(message: PromptMessage, tokens: int, cost: TextCost) -> PromptMessage:
