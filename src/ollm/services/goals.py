@@ -24,8 +24,8 @@ GOALS_CHECKPOINT_ID = "goals"  # This checkpoint holds the goals and the current
 class GoalKeeper:
     """The goals of one session. Every method returns a line that describes the change."""
 
-    def __init__(self, stack: GoalStack | None = None, *, clock: Clock = now, ids: NewId = make_id) -> None:
-        self.stack = stack or GoalStack()
+    def __init__(self, *, clock: Clock = now, ids: NewId = make_id) -> None:
+        self.stack = GoalStack()
         self._clock = clock
         self._ids = ids
 

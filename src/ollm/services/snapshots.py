@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ollm.config.settings import SnapshotSettings
-from ollm.domain.clock import Clock, NewId, format_stamp, make_id, now
+from ollm.domain.clock import Clock, format_stamp, make_id, now
 from ollm.domain.context import ActiveContext, GoalStack, ModeName, ReasoningStorage
 from ollm.domain.errors import DamagedError, OllmError, StorageError
 from ollm.domain.events import (
@@ -167,13 +167,11 @@ class SnapshotManager:
         *,
         emit: Callable[[Event], None] = lambda _event: None,
         clock: Clock = now,
-        ids: NewId = make_id,
     ) -> None:
         self._files = files
         self._settings = settings or SnapshotSettings()
         self._emit = emit
         self._clock = clock
-        self._ids = ids
         self.thresholds: list[tuple[float, Callback]] = []
         self._share = 0.0  # Filled share of the context at the last check.
         self._disabled_notice_shown = False
@@ -187,7 +185,7 @@ class SnapshotManager:
         """
         if not self._is_wanted(trigger):
             return None
-        stamp = self._ids(), format_stamp(self._clock())
+        stamp = make_id(), format_stamp(self._clock())
         snapshot = await asyncio.to_thread(make_snapshot, state, trigger, *stamp)  # The snapshot may be large.
         try:
             await asyncio.to_thread(self._files.write, snapshot)

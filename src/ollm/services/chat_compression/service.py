@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ollm.domain.clock import Clock, NewId, format_stamp, make_id, now
+from ollm.domain.clock import Clock, format_stamp, make_id, now
 from ollm.domain.context import Checkpoint, CompressionResult, RequestLine
 from ollm.domain.messages import Group, PromptMessage, group_messages
 from ollm.services.chat_compression import summary
@@ -44,12 +44,10 @@ class ChatCompressionService:
         summarise: Summarise | None = None,
         *,
         clock: Clock = now,
-        ids: NewId = make_id,
     ) -> None:
         self._counter = counter or TokenCounter()
         self._summarise = summarise
         self._clock = clock
-        self._ids = ids
 
     def should_compress(self, messages: Sequence[PromptMessage], token_limit: int, threshold: float) -> bool:
         """Return True if the messages exceed `threshold` of the limit (S3.7)."""
@@ -138,7 +136,7 @@ class ChatCompressionService:
         self, text: str, ids: Sequence[int], asked: tuple[RequestLine, ...], *, engine_written: bool = True
     ) -> Checkpoint:
         record = Checkpoint(
-            id=self._ids(),
+            id=make_id(),
             text=text,
             message_ids=tuple(sorted(set(ids))),
             timestamp=format_stamp(self._clock()),
