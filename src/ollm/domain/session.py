@@ -1,7 +1,7 @@
 """A session as data (S2): the file, its tasks and snapshots, and its records in the workspace (H275, W)."""
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -260,32 +260,28 @@ class PlanState(Data, frozen=True):
         return sum(step.done for step in self.steps)
 
 
-class ChatSession(Data, frozen=True):
-    """A row of `chat_sessions` (W). Times are epoch milliseconds."""
+class ShownSession(Data, frozen=True):
+    """What every list shows of a session. A fork names its `parent`."""
 
     session_id: str
     title: str
     model: str
+    parent: str | None = None
+
+
+class ChatSession(ShownSession, frozen=True, kw_only=True):
+    """A row of `chat_sessions` (W). Times are epoch milliseconds. `parent` is from the archive, not a column."""
+
     status: SessionStatus
     created_at: int
     updated_at: int
     summary: str = ""
     recent_messages: tuple[dict[str, Any], ...] = ()
     plan: PlanState = msgspec.field(default_factory=PlanState)
-    parent: str | None = None  # It is from the archive, not a column.
     workspace: str | None = None  # It is from the archive, not a column.
 
 
-class ListedLine(Protocol):
-    @property
-    def session_id(self) -> str: ...
-    @property
-    def parent(self) -> str | None: ...
-    @property
-    def title(self) -> str: ...
-
-
-Line = TypeVar("Line", bound=ListedLine)
+Line = TypeVar("Line", bound=ShownSession)
 
 
 def arrange_forks(lines: Iterable[Line]) -> list[Line]:
@@ -301,7 +297,7 @@ def arrange_forks(lines: Iterable[Line]) -> list[Line]:
             found, depth = waiting.pop()
             if found.session_id not in arranged:
                 title = f"{'  ' * (min(depth, MAX_INDENT) - 1)}↳ {found.title}" if depth else found.title
-                arranged[found.session_id] = msgspec.structs.replace(found, title=title)  # type: ignore[type-var]
+                arranged[found.session_id] = msgspec.structs.replace(found, title=title)
                 waiting += [(fork, depth + 1) for fork in reversed(forks.get(found.session_id, []))]
     return list(arranged.values())
 

@@ -11,16 +11,12 @@ import msgspec
 from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import parse_epoch_ms
-from ollm.domain.session import arrange_forks
-from ollm.domain.struct import Data
+from ollm.domain.session import ShownSession, arrange_forks
 
 
-class SessionListItem(Data, frozen=True):
+class SessionListItem(ShownSession, frozen=True, kw_only=True):
     """One session. `origin` says where it comes from if this folder was moved or copied."""
 
-    session_id: str
-    title: str
-    model: str
     updated_at: int  # The time is in epoch milliseconds.
     archived: bool = False
     messages: int | None = None
@@ -28,7 +24,6 @@ class SessionListItem(Data, frozen=True):
     preview: str = ""
     origin: str = ""
     one_shot: bool = False
-    parent: str | None = None
 
 
 class SessionList:
