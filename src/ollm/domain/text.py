@@ -77,11 +77,6 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def replace_unprintable(name: str) -> str:
-    """Make a name safe for a prompt: a file name must not break lines or hide words."""
-    return name if name.isprintable() else "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
-
-
 def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
     """Map each id to a short prefix that no other id starts with."""
     ordered = sorted(set(ids))

@@ -13,10 +13,12 @@ from pathlib import Path
 
 from ollm.config.settings import CodeMapSettings
 from ollm.domain.struct import Data
-from ollm.domain.text import format_count, replace_unprintable
+from ollm.domain.text import format_count
 from ollm.services.code_map.facts import FactsCache, FileFacts
 from ollm.services.code_map.languages import find_language, get_family
 from ollm.services.code_map.syntax_tree import CodeDefinition, CountTokens, is_available, match_symbol
+from ollm.system.paths import show_name
+from ollm.system.terminal_text import make_printable
 
 MAX_MAP_SIGNATURE_CHARS = 100
 MAX_FILE_DEFINITIONS = 12
@@ -204,7 +206,7 @@ def _render_definitions(
 
 def _render_file(path: str, definitions: Sequence[CodeDefinition]) -> list[str]:
     ordered = sorted(definitions, key=lambda found: found.line)
-    return [replace_unprintable(path), *map(_render_line, ordered)]
+    return [show_name(path), *map(_render_line, ordered)]
 
 
 def _render_line(found: CodeDefinition) -> str:
@@ -213,4 +215,4 @@ def _render_line(found: CodeDefinition) -> str:
         signature = f"{found.scope}: {signature}"
     if len(signature) > MAX_MAP_SIGNATURE_CHARS:
         signature = f"{signature[: MAX_MAP_SIGNATURE_CHARS - 1]}…"
-    return f"  {found.line} {replace_unprintable(signature)}"
+    return f"  {found.line} {make_printable(signature)}"
