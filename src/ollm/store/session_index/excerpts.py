@@ -13,8 +13,9 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from ollm.store.database import TOKENIZER
-from ollm.store.session_index.words import find_spans, fold_words
+from ollm.store.session_index.words import ROLES, find_spans, fold_words, unpack_text
 
+TEXT_COLUMNS = "entries.id, session, number, role, at, call, entries.text"  # They are the fields of `IndexedText`.
 _BLOCK_CHARS = 1_500
 _SAME_CHARS = 2  # A stem never changes the first letters of a word.
 MAX_CUT_CHARS = 20  # An excerpt begins and ends with a whole word.
@@ -23,13 +24,24 @@ Span = tuple[int, int]
 
 
 class IndexedText(NamedTuple):
-    """A message, or a call with its output; `number` is the message's, or that of the message with the call."""
+    """A message, or a call with its output, as the index stores it; `number` is the message's, or that of the message
+    with the call."""
 
     row: int
+    session: int
     number: int
-    role: str
+    role_number: int
+    at: str
     call: str | None
-    text: str
+    stored: str | bytes
+
+    @property
+    def role(self) -> str:
+        return ROLES[self.role_number]
+
+    @property
+    def text(self) -> str:
+        return unpack_text(self.stored)
 
 
 class Match(NamedTuple):

@@ -13,11 +13,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ollm.store.session_index.excerpts import Match, find_matches, make_excerpt, show_matches, stem_words
+from ollm.store.session_index.excerpts import (
+    TEXT_COLUMNS,
+    IndexedText,
+    Match,
+    find_matches,
+    make_excerpt,
+    show_matches,
+    stem_words,
+)
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.stamps import Progress
 from ollm.store.session_index.words import (
-    ROLES,
     SearchWord,
     fold_words,
     has_digit,
@@ -27,7 +34,6 @@ from ollm.store.session_index.words import (
     make_sign_marks,
     parse_words,
     quote_phrase,
-    unpack_text,
 )
 
 MAX_RANKED_HITS = 20_000
@@ -66,21 +72,9 @@ class SessionSearchResult(NamedTuple, Generic[Hit]):
     complete: bool = True
 
 
-class EntryRow(NamedTuple):
-    """One stored entry."""
-
-    id: int
-    session: int
-    number: int
-    role: int
-    at: str
-    text: str | bytes
-
-
-Rows = SessionSearchResult[EntryRow]
+Rows = SessionSearchResult[IndexedText]
 Hits = SessionSearchResult[dict[str, Any]]
 Check = Callable[[str], bool]
-_COLUMNS = "entries.id, session, number, role, at, entries.text"
 
 
 def search_sessions(
@@ -195,7 +189,7 @@ class _Search:
         found: int = self._connection.execute(query, (" AND ".join(parts),)).fetchone()[0]
         return found
 
-    def _iter_ranked(self, parts: list[str]) -> Iterator[EntryRow]:
+    def _iter_ranked(self, parts: list[str]) -> Iterator[IndexedText]:
         """Yield the best rows first, ranked by the rarer words: weighing a word reads every text that contains it."""
         telling = (
             parts
@@ -208,33 +202,33 @@ class _Search:
             among = "AND +rowid IN (SELECT rowid FROM words WHERE words MATCH ?)"
             values.append(" AND ".join([*parts, *self._marks]))
         query = f"SELECT rowid FROM words WHERE words MATCH ? {among} ORDER BY rank, rowid DESC"  # noqa: S608
-        one = f"SELECT {_COLUMNS} FROM entries WHERE id = ?"  # noqa: S608
+        one = f"SELECT {TEXT_COLUMNS} FROM entries WHERE id = ?"  # noqa: S608
         for found in self._connection.execute(query, values).fetchall():
-            yield from map(EntryRow._make, self._connection.execute(one, found))
+            yield from map(IndexedText._make, self._connection.execute(one, found))
 
-    def _iter_newest(self, parts: list[str]) -> Iterator[EntryRow]:
-        query = f"SELECT {_COLUMNS} FROM entries ORDER BY id DESC"  # noqa: S608
+    def _iter_newest(self, parts: list[str]) -> Iterator[IndexedText]:
+        query = f"SELECT {TEXT_COLUMNS} FROM entries ORDER BY id DESC"  # noqa: S608
         if parts:
             query = (
-                f"SELECT {_COLUMNS} FROM words JOIN entries ON entries.id = words.rowid "  # noqa: S608
+                f"SELECT {TEXT_COLUMNS} FROM words JOIN entries ON entries.id = words.rowid "  # noqa: S608
                 "WHERE words MATCH ? ORDER BY words.rowid DESC"
             )
-        return map(EntryRow._make, self._connection.execute(query, (" AND ".join(parts),) if parts else ()))
+        return map(IndexedText._make, self._connection.execute(query, (" AND ".join(parts),) if parts else ()))
 
-    def _take_rows(self, rows: Iterable[EntryRow], check: Check | None = None) -> tuple[list[EntryRow], bool]:
+    def _take_rows(self, rows: Iterable[IndexedText], check: Check | None = None) -> tuple[list[IndexedText], bool]:
         """Return the first rows that pass, and False if time ran out before all candidates were checked."""
         until = time.monotonic() + LOOK_SECONDS
-        taken: list[EntryRow] = []
+        taken: list[IndexedText] = []
         for looked, row in enumerate(rows):
             if looked > MIN_LOOKED_TEXTS and time.monotonic() > until:
                 return taken, False
-            if self._passes(row) and (check is None or check(unpack_text(row.text))):
+            if self._passes(row) and (check is None or check(row.text)):
                 taken.append(row)
             if len(taken) == self._limit:
                 break
         return taken, True
 
-    def _passes(self, row: EntryRow) -> bool:
+    def _passes(self, row: IndexedText) -> bool:
         if row.session in self._hidden or (self._only is not None and row.session not in self._only):
             return False
         return not self._since or row.at >= self._since
@@ -249,11 +243,11 @@ class _Search:
         given = {condition: value for condition, value in wanted.items() if value}
         return self._select_sessions(" AND ".join(given), given.values()) if given else None
 
-    def make_hits(self, rows: Sequence[EntryRow]) -> list[dict[str, Any]]:
-        texts = [unpack_text(row.text) for row in rows]
+    def make_hits(self, rows: Sequence[IndexedText]) -> list[dict[str, Any]]:
+        texts = [row.text for row in rows]
         return [*map(self._make_hit, rows, texts, find_matches(texts, self._phrases))]
 
-    def _make_hit(self, row: EntryRow, text: str, matches: list[Match]) -> dict[str, Any]:
+    def _make_hit(self, row: IndexedText, text: str, matches: list[Match]) -> dict[str, Any]:
         text, spans = show_matches(text, matches, EXCERPT_WORDS)
         if signs := [re.escape(typed) for typed in self._typed.split() if is_punctuation(typed)]:
             spans += itertools.islice((found.span() for found in re.finditer("|".join(signs), text)), MAX_SIGNS)
@@ -263,7 +257,7 @@ class _Search:
             "sessionId": session_id,
             "messageId": row.number,
             "number": row.number,
-            "role": ROLES[row.role],
+            "role": row.role,
             "timestamp": row.at,
             "title": title,
             "snippet": make_excerpt(text, spans, SNIPPET_CHARS, marked=True),

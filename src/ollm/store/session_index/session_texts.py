@@ -12,12 +12,11 @@ from statistics import fmean, pstdev
 from typing import TypeAlias
 
 from ollm.store.database import run_transaction
-from ollm.store.session_index.excerpts import IndexedText
+from ollm.store.session_index.excerpts import TEXT_COLUMNS, IndexedText
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import count_matches, find_longer_words
 from ollm.store.session_index.words import (
     MIN_PREFIX_CHARS,
-    ROLES,
     SearchWord,
     make_role_mark,
     make_session_mark,
@@ -90,12 +89,9 @@ class SessionTexts:
 
     def read(self, rows: Sequence[int]) -> list[IndexedText]:
         """Load these texts, in this order."""
-        query = "SELECT id, number, role, call, text FROM entries WHERE id = ? AND session = ?"
+        query = f"SELECT {TEXT_COLUMNS} FROM entries WHERE id = ? AND session = ?"  # noqa: S608
         found = (self.connection.execute(query, (row, self.session)).fetchone() for row in rows)
-        return [
-            IndexedText(row, number, ROLES[role], call, unpack_text(text))
-            for row, number, role, call, text in filter(None, found)
-        ]
+        return [*map(IndexedText._make, filter(None, found))]
 
     def read_neighbour(self, text: IndexedText, number: int) -> IndexedText | None:
         """Load the message with that number, if it was indexed at about the same time as `text`."""
