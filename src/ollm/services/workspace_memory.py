@@ -244,16 +244,13 @@ def clip(text: str, limit: int) -> str:
 
 
 def to_record(message: PromptMessage) -> dict[str, Any]:
-    record: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.calls:
-        record["tool_calls"] = encode_calls(message.calls)
-    if message.call_id is not None:
-        record["tool_call_id"] = message.call_id
-    if message.failed:
-        record["failed"] = True
-    if message.sources:
-        record["sources"] = list(message.sources)
-    return record
+    more = {
+        "tool_calls": encode_calls(message.calls),
+        "tool_call_id": message.call_id,
+        "failed": message.failed,
+        "sources": list(message.sources),
+    }
+    return {"role": message.role, "content": message.content} | {name: value for name, value in more.items() if value}
 
 
 def from_records(records: Iterable[Mapping[str, Any]]) -> list[PromptMessage]:
