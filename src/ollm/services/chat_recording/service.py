@@ -217,11 +217,8 @@ class ChatRecordingService:
         recorded with it."""
         writer = await self._get_free_writer(session_id)
         recorded = replace(message, id=writer.last_number + 1)
-        started = [replace(call, message_id=recorded.id) for call in calls] if calls else ()
-        if started or not writer.head["metadata"].get("title"):
-            self._attempts.attempt_write(session_id, self._write_with_calls, writer, recorded, started)
-        else:
-            self._attempts.attempt_write(session_id, self._write_message, writer, recorded)
+        started = [replace(call, message_id=recorded.id) for call in calls]
+        self._attempts.attempt_write(session_id, self._write_with_calls, writer, recorded, started)
         self._emit(MessageRecorded(session_id=session_id, message_id=recorded.id, role=recorded.role))
         for call in started:
             self._emit(ToolCallRecorded(session_id=session_id, call_id=call.id, name=call.name, status=call.status))
