@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from ollm.domain.context import Checkpoint, RequestLine
 from ollm.domain.lazy import compile_late
-from ollm.services.chat_compression.folding import find_facts, strip_markers
+from ollm.services.chat_compression.folding import TextCost, find_facts, strip_markers
 from ollm.services.token_counting import TokenCounter
-
-TextCost = Callable[[str], int]
 
 MIN_CHECKPOINT_TOKENS = 40  # No checkpoint is shortened to fewer tokens.
 FACTS_SHARE = 0.5  # Facts may take this share of a shortened summary.

@@ -99,7 +99,6 @@ class TreeTaker:
         self._settings = settings
         self._scan = scan
         self._objects = objects
-        self._max_file_bytes = settings.max_file_bytes
         self._unsaved_reads = 0
         self._files: KnownFiles | None = None
         self._trees: dict[str, tuple[Entries, bytes]] = {}
@@ -297,17 +296,17 @@ class TreeTaker:
         mode = stat.S_IMODE(status.st_mode)
         if not stat.S_ISREG(status.st_mode):
             return TreeEntry("x", mode, b"is not a regular file")
-        if status.st_size > self._max_file_bytes:
+        if status.st_size > self._settings.max_file_bytes:
             return _make_large_entry(mode, status)
         descriptor = os.open(self._root + path, READ_FLAGS)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 return TreeEntry("x", mode, b"is not a regular file")
-            content = os.read(descriptor, min(status.st_size, self._max_file_bytes) + 1)
+            content = os.read(descriptor, min(status.st_size, self._settings.max_file_bytes) + 1)
         finally:
             os.close(descriptor)
-        if len(content) > self._max_file_bytes:
+        if len(content) > self._settings.max_file_bytes:
             return _make_large_entry(mode, status)
         entry = TreeEntry("f", keep_mode(status.st_mode), self._objects.put(content))
         self._read += 1
