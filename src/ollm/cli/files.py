@@ -25,7 +25,7 @@ tokens_option = click.option(
 @shared_options("workspace", "json")
 def show_outline(path: str, tokens: int | None, workspace: str | None, as_json: bool) -> None:
     """Show the classes and functions of the file PATH with their line numbers; of a directory, its map."""
-    _run_outline({"path": path, **({"maxTokens": tokens} if tokens else {})}, workspace, as_json=as_json)
+    _run_outline(path, tokens, workspace, as_json=as_json)
 
 
 @click.command("map")
@@ -34,11 +34,10 @@ def show_outline(path: str, tokens: int | None, workspace: str | None, as_json: 
 @shared_options("workspace", "json")
 def show_map(directory: str, tokens: int | None, workspace: str | None, as_json: bool) -> None:
     """Show the definitions in DIR (default: the workspace) that other files use most, within a budget of tokens."""
-    arguments = {"path": directory, **({"maxTokens": tokens} if tokens else {})}
-    _run_outline(arguments, workspace, as_json=as_json)
+    _run_outline(directory, tokens, workspace, as_json=as_json)
 
 
-def _run_outline(arguments: dict[str, Any], workspace: str | None, *, as_json: bool) -> None:
+def _run_outline(path: str, tokens: int | None, workspace: str | None, *, as_json: bool) -> None:
     """Run the outline tool under a model call's policy and limits. Confirmations count as given."""
     import asyncio
 
@@ -55,12 +54,12 @@ def _run_outline(arguments: dict[str, Any], workspace: str | None, *, as_json: b
         one_shot=True,
         flags={"tools": {"output": {"maxChars": 10_000_000, "maxLines": 1_000_000}}},
     )
-    call = ToolCall(id="c1", name="outline", arguments=arguments)
+    call = ToolCall(id="c1", name="outline", arguments={"path": path, **({"maxTokens": tokens} if tokens else {})})
     record = asyncio.run(run_tool_call(options, call, lambda _event: None))
     if record.error is not None:
-        raise OllmError(record.error.message, action=_advise(record.error.type, arguments["path"], options.workspace))
+        raise OllmError(record.error.message, action=_advise(record.error.type, path, options.workspace))
     text = record.result.llm_content if record.result else ""
-    print_result({"path": arguments["path"], "text": text}, clean_lines(text), as_json=as_json)
+    print_result({"path": path, "text": text}, clean_lines(text), as_json=as_json)
 
 
 def _advise(kind: str, path: str, workspace: Path) -> str:
@@ -71,7 +70,7 @@ def _advise(kind: str, path: str, workspace: Path) -> str:
     return "Name the directory it is in with --workspace."
 
 
-CODE_COMMANDS = ("outline", "map")  # To list a directory of that name, write `map/`.
+CODE_COMMANDS = {"outline": show_outline, "map": show_map}  # To list a directory of that name, write `map/`.
 
 
 class FilesCommand(click.Command):
@@ -81,8 +80,7 @@ class FilesCommand(click.Command):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         if args and args[0] in CODE_COMMANDS:
-            command = {"outline": show_outline, "map": show_map}[args[0]]
-            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+            return CODE_COMMANDS[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
