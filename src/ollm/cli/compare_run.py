@@ -42,6 +42,7 @@ from ollm.services.compare import (
     TASK_FILE,
     ComparePlan,
     CompareRun,
+    CompareTask,
     add_result,
     begin_comparison,
     estimate_seconds,
@@ -172,7 +173,7 @@ class _TaskRuns:
 
     async def _run_task(self, name: str, model: str, number: int) -> CompareRun:
         """Let a model work on a task, and check its changes."""
-        task, events = self._plan["tasks"][name], list[Event]()
+        task = self._plan["tasks"][name]
         flags = self._space.make_flags(task, network=self._plan["network"]) | self._flags[model]
         top = await self._space.prepare(task, "work", flags)
         options = ConversationOptions(
@@ -185,20 +186,7 @@ class _TaskRuns:
         )
         with show_waiting(f"{name} with {model}"):
             async with open_conversation(options) as conversation:
-                for unfit in ("memory", *(NETWORK_TOOLS if flags["sandbox"]["network"] == "none" else ())):
-                    conversation.parts.registry.get().unregister(unfit)
-                update_tools(conversation.parts)
-                began = monotonic()
-                with measure_power(conversation.parts.state.model.provider.base_url) as read_watts:
-                    with suppress(TimeoutError):
-                        async with (
-                            asyncio.timeout(parse_limit(task.limit)),
-                            conversation.turn(task.request) as stream,
-                        ):
-                            async for event in stream:
-                                events.append(event)
-                    figures = measure_run(conversation, events, monotonic() - began, read_watts())
-                finished = next((event for event in events if isinstance(event, TurnFinished)), None)
+                finished, figures = await work_on(task, conversation, flags)
                 ended = CompareRun(
                     task=name,
                     model=model,
@@ -219,6 +207,23 @@ class _TaskRuns:
             ended["passed"] = code == 0
             ended["reason"] = "check-timeout" if code == TIMED_OUT else ended["reason"]
         return ended
+
+
+async def work_on(
+    task: CompareTask, conversation: LocalConversation, flags: dict[str, Any]
+) -> tuple[TurnFinished | None, dict[str, float]]:
+    """Let the model work on a task. Returns how its turn ended, None if the time was over, and its figures."""
+    for unfit in ("memory", *(NETWORK_TOOLS if flags["sandbox"]["network"] == "none" else ())):
+        conversation.parts.registry.get().unregister(unfit)
+    update_tools(conversation.parts)
+    events, began = list[Event](), monotonic()
+    with measure_power(conversation.parts.state.model.provider.base_url) as read_watts:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(parse_limit(task.limit)), conversation.turn(task.request) as stream:
+                async for event in stream:
+                    events.append(event)
+        figures = measure_run(conversation, events, monotonic() - began, read_watts())
+    return next((event for event in events if isinstance(event, TurnFinished)), None), figures
 
 
 def measure_run(
