@@ -59,6 +59,12 @@ def cut_middle(text: str, most: int) -> str:
     return text[: most - len(mark) - tail] + mark + text[len(text) - tail :] if tail >= 0 else text[:most]
 
 
+def fold_lines(lines: Sequence[str], head: int, tail: int, hint: str) -> list[str]:
+    """Return the first and last lines, and between them a line that counts the others, if they are several."""
+    left = len(lines) - head - tail
+    return [*lines[:head], f"… {left:,} more lines{hint}", *lines[head + left :]] if left > 1 else list(lines)
+
+
 def format_names(names: Sequence[str], most: int) -> str:
     """List the first names, and count the others: `a, b and 3 more`."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

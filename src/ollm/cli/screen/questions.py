@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ollm.cli.screen.cells import truncate_cells, wrap_words
 from ollm.domain.events import ConfirmationRequested, ConfirmationResolved, Event
-from ollm.domain.text import format_count
+from ollm.domain.text import fold_lines, format_count
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
 from ollm.system.terminal_text import clean_lines
 
@@ -305,12 +305,7 @@ def split_parts(details: ConfirmationDetails) -> tuple[int, list[str]]:
 def shorten_part(text: str) -> str:
     """Shorten a part that does not fit beside the keys, and state how much is only shown above."""
     lines = [shorten_text(line, MAX_PART_CHARS) for line in text.split("\n")]
-    if len(lines) <= MAX_PART_LINES:
-        return "\n".join(lines)
-    hidden = len(lines) - MAX_PART_LINES
-    return "\n".join(
-        [*lines[: MAX_PART_LINES - 1], f"… {format_count(hidden, 'more line')} in the command above …", lines[-1]]
-    )
+    return "\n".join(fold_lines(lines, MAX_PART_LINES - 1, 1, " in the command above …"))
 
 
 def shorten_text(text: str, most: int) -> str:

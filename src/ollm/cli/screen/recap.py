@@ -12,7 +12,7 @@ from ollm.cli.screen.composing import FOLD_LINES
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.transcript import Transcript
 from ollm.domain.events import MessageRecorded, TextDelta, ToolFinished, ToolStarted, TurnFinished, TurnStarted
-from ollm.domain.text import format_count
+from ollm.domain.text import fold_lines, format_count
 from ollm.domain.tools import ErrorInfo, describe_call, read_result
 
 MAX_MESSAGE_CHARACTERS = 1_500
@@ -68,7 +68,7 @@ def render_user_message(parts: list[dict[str, Any]], painter: Painter) -> str:
     names = [found[1] for text in beside if (found := ATTACHMENT.match(text))]
     typed += "".join(text for text in beside if not ATTACHMENT.match(text))
     attached = "".join(painter.paint_aside(f"+ {name}", "dim") for name in names)
-    return painter.paint_user_message(shorten_text(fold_lines(typed))) + attached + "\n"
+    return painter.paint_user_message(shorten_text(fold_paste(typed))) + attached + "\n"
 
 
 def render_questions(call: dict[str, Any], painter: Painter) -> str:
@@ -79,14 +79,11 @@ def render_questions(call: dict[str, Any], painter: Painter) -> str:
     )
 
 
-def fold_lines(text: str) -> str:
+def fold_paste(text: str) -> str:
     """Fold a long paste to its first and last lines, which include text typed after it."""
     lines = text.split("\n")
-    left_out = len(lines) - PASTE_HEAD_LINES - PASTE_TAIL_LINES
-    if len(lines) < FOLD_LINES:
-        return text
-    tail = lines[len(lines) - PASTE_TAIL_LINES :]
-    return "\n".join([*lines[:PASTE_HEAD_LINES], f"… {left_out:,} more lines (/history)", *tail])
+    folded = fold_lines(lines, PASTE_HEAD_LINES, PASTE_TAIL_LINES, " (/history)")
+    return text if len(lines) < FOLD_LINES else "\n".join(folded)
 
 
 def shorten_text(text: str) -> str:

@@ -28,7 +28,7 @@ from ollm.domain.events import (
     TurnStarted,
     make_notice,
 )
-from ollm.domain.text import format_count
+from ollm.domain.text import fold_lines, format_count
 from ollm.domain.tools import ConfirmationDetails, Todo, ToolResult, describe_answer
 from ollm.runtime.base import Status
 from ollm.runtime.small_models.blocks import SHELL_LABELS
@@ -233,7 +233,4 @@ def choose_preview(result: ToolResult) -> list[str]:
     text = result.return_display or result.full_output or result.llm_content
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     lines = lines[:-1] if lines and EXIT_NOTE.fullmatch(lines[-1]) else lines
-    if len(lines) <= PREVIEW_HEAD_LINES + PREVIEW_TAIL_LINES + 1:
-        return lines
-    left = len(lines) - PREVIEW_HEAD_LINES - PREVIEW_TAIL_LINES
-    return [*lines[:PREVIEW_HEAD_LINES], f"… {left:,} more lines (Ctrl-O)", *lines[-PREVIEW_TAIL_LINES:]]
+    return fold_lines(lines, PREVIEW_HEAD_LINES, PREVIEW_TAIL_LINES, " (Ctrl-O)")

@@ -14,7 +14,7 @@ from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
 from ollm.domain.messages import TextPart, put_in_fence
 from ollm.domain.session import arrange_forks
-from ollm.domain.text import format_count, shorten_ids
+from ollm.domain.text import fold_lines, format_count, shorten_ids
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import (
     WrongUsage,
@@ -70,11 +70,7 @@ def format_message(message: dict[str, Any], *, folds: bool) -> str:
 
 
 def fold_text(text: str, number: int) -> str:
-    lines = text.split("\n")
-    if len(lines) <= MAX_FOLDED_LINES + 1:
-        return text
-    more = f"… {len(lines) - MAX_FOLDED_LINES} more lines: /expand {number}"
-    return "\n".join([*lines[:MAX_FOLDED_LINES], more])
+    return "\n".join(fold_lines(text.split("\n"), MAX_FOLDED_LINES, 0, f": /expand {number}"))
 
 
 def format_call(call: dict[str, Any], fold: Callable[[str], str]) -> str:
