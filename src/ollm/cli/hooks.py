@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from ollm.cli.options import format_table, print_result, resolve_workspace, shar
 from ollm.config.change import put_mapping_entry
 from ollm.domain.errors import UsageError
 from ollm.extensions.hook_settings import read_hooks
+from ollm.extensions.mcp.settings import read_foreign_json
 
 SETTINGS_FILES = (".claude/settings.local.json", ".claude/settings.json")
 
@@ -80,10 +80,7 @@ def collect_hooks(files: list[Path], workspace: Path) -> dict[str, list[Any]]:
     """Collect the `hooks` of all files by event. Only hooks from outside the workspace run unsandboxed."""
     found: dict[str, list[Any]] = {}
     for file in files:
-        try:
-            document = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{file} cannot be read: {error}.") from error
+        document = read_foreign_json(file)
         boxed = file.resolve().is_relative_to(workspace.resolve())
         listed = document.get("hooks") if isinstance(document, dict) else None
         for event, entries in listed.items() if isinstance(listed, dict) else ():

@@ -156,7 +156,7 @@ def read_foreign_file(file: Path, workspace: Path) -> tuple[dict[str, dict[str, 
     """Read the servers in a file as entries of our `mcpServers`, with notes on the parts not imported."""
     servers: dict[str, dict[str, Any]] = {}
     notes: list[str] = []
-    for name, entry in _list_entries(_read_json(file), workspace):
+    for name, entry in _list_entries(read_foreign_json(file), workspace):
         safe = make_server_name(str(name))
         if safe in servers or not isinstance(entry, Mapping):
             why = "is named twice" if safe in servers else "is no mapping with command or url"
@@ -167,7 +167,8 @@ def read_foreign_file(file: Path, workspace: Path) -> tuple[dict[str, dict[str, 
     return servers, notes
 
 
-def _read_json(file: Path) -> Any:
+def read_foreign_json(file: Path) -> Any:
+    """Read a settings file of another client, with the comments and trailing commas that some of them allow."""
     try:
         text = read_small_file(file, MAX_FILE_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -177,7 +178,7 @@ def _read_json(file: Path) -> Any:
             return json.loads(candidate)
         except (ValueError, RecursionError):
             continue
-    raise UsageError(f"{file} is not JSON.")
+    raise UsageError(f"{file} cannot be read: it is not JSON.")
 
 
 def _list_entries(document: Any, workspace: Path) -> Iterator[tuple[str, Any]]:
