@@ -48,14 +48,14 @@ def join_fitting(parts: Iterable[str], cells: int, shown: int = 1) -> str:
     return line
 
 
-def wrap_choices(choices: str, width: int, indent: str = "") -> str:
+def wrap_choices(choices: str, width: int) -> str:
     """Wrap choices onto as many lines as needed, without breaking a choice unless it is longer than a line."""
     lines: list[str] = []
     for choice in choices.split(CHOICE_GAP):
         if lines and get_cwidth(lines[-1]) + len(CHOICE_GAP) + get_cwidth(choice) <= width:
             lines[-1] += CHOICE_GAP + choice
         else:
-            lines += wrap_words(choice, width, indent)
+            lines += wrap_words(choice, width)
     return "\n".join(lines)
 
 

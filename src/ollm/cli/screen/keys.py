@@ -164,7 +164,7 @@ def list_stop_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
         elif filters.is_double_press(event, "c-c"):
             screen.leave()
         else:
-            screen.show_hint("Press Ctrl-C again to quit", 1.0)
+            screen.show_hint("Press Ctrl-C again to quit")
 
     empty = Condition(lambda: not screen.buffer.text)
     here = filters.here & ~filters.choosing

@@ -109,6 +109,7 @@ DIFF_SAMPLE = """\
 LEAVE_WORDS = ("exit", "quit", ":q")
 CYCLE = {"ask": "accept-edits", "accept-edits": "plan", "plan": "ask"}  # No key sets yolo.
 LONG_TURN_SECONDS = 20.0
+HINT_SECONDS = 1.0
 Pick = Callable[[str | None], Awaitable[CommandReply | None]]
 Find = Callable[[str], list[str]]
 
@@ -288,7 +289,7 @@ class ChatScreen:
             self.buffer.reset()
             self.buffer.insert_text("\n".join([*waiting, *draft]))
         if self.chat.conversation:
-            self.show_hint("Stopping…", 1.0)
+            self.show_hint("Stopping…")
             self.spawn(self.chat.conversation.cancel())
 
     def take_back_queued(self) -> None:
@@ -362,10 +363,10 @@ class ChatScreen:
         await conversation.command("approval", "ask" if level == "plan" else level)
         self.refresh(await conversation.status())
 
-    def show_hint(self, text: str, seconds: float) -> None:
+    def show_hint(self, text: str) -> None:
         self.view.hint = text
         self.app.invalidate()
-        asyncio.get_running_loop().call_later(seconds, self._clear_hint)
+        asyncio.get_running_loop().call_later(HINT_SECONDS, self._clear_hint)
 
     def _clear_hint(self) -> None:
         self.view.hint = ""
