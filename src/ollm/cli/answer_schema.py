@@ -93,20 +93,17 @@ def read_schema(file: Path) -> AnswerSchema:
     try:
         with file.open("rb") as stream:  # The file may be a pipe.
             document = json.loads(stream.read(MAX_SMALL_BYTES))
+        if not isinstance(document, dict):
+            raise UsageError(f"{file} is not a JSON schema: expected an object.")
+        validator = _make_validator(document, file)
+        for example in (b"null", b"{}", b"[]", b'""'):
+            next(validator.iter_errors(msgspec.json.decode(example)), None)
     except OSError as error:
         raise UsageError(f"Cannot read the schema {file}: {error.strerror or error}.") from error
     except json.JSONDecodeError as error:
         raise UsageError(f"{file}:{error.lineno}:{error.colno} is not JSON: {error.msg}.") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{file} is not UTF-8 text.") from error
-    except RecursionError as error:
-        raise UsageError(f"{file} is nested too deeply.") from error
-    if not isinstance(document, dict):
-        raise UsageError(f"{file} is not a JSON schema: expected an object.")
-    try:
-        validator = _make_validator(document, file)
-        for example in (b"null", b"{}", b"[]", b'""'):
-            next(validator.iter_errors(msgspec.json.decode(example)), None)
     except RecursionError as error:
         raise UsageError(f"{file} is nested too deeply, or a part of it refers to itself.") from error
     return AnswerSchema(document, validator)
