@@ -7,7 +7,7 @@ import click
 from ollm.app.compare_page import render_file
 from ollm.app.process import ProcessScope
 from ollm.cli.options import confirm_or_fail, format_table, print_result, resolve_workspace, shared_options, warn
-from ollm.cli.sessions.view import resolve_target, write_file
+from ollm.cli.sessions.view import resolve_target, write_export
 from ollm.config.change import set_setting
 from ollm.domain.text import format_count
 from ollm.services.compare import (
@@ -20,7 +20,6 @@ from ollm.services.compare import (
     load_newest,
     summarize,
 )
-from ollm.services.session_export import note_export
 
 HEADINGS = ("model", "passed", "a round", "s", "reading", "writing", "tools", "read", "written", "steps", "failed", "J")
 
@@ -37,8 +36,7 @@ def show(html: str | None, force: bool, workspace: str | None, as_json: bool) ->
     if html:
         target = resolve_target(html, force)
         page = render_file(comparison, process.session_files.open_stream)
-        write_file(target, (text.encode("utf-8", "replace") for text in page))
-        note_export(process.home.exports, target)
+        write_export(process, target, (text.encode("utf-8", "replace") for text in page))
         warn(f"wrote {target}.")
     else:
         print_comparison(comparison, as_json=as_json)

@@ -71,8 +71,7 @@ def export(
         if target is None:
             _write_chunks(sys.stdout.buffer, _follow(stream, chunks, "exported", "; the output is empty"))
         else:
-            write_file(target, _follow(stream, chunks, "exported", f"; {target} was not written"))
-            note_export(process.home.exports, target)
+            write_export(process, target, _follow(stream, chunks, "exported", f"; {target} was not written"))
             print(f"Wrote session {session_id} to {target}.", file=sys.stderr)
         warn_damage(stream.damage)
 
@@ -148,7 +147,7 @@ def _is_special(target: Path) -> bool:
     return target.exists() and not target.is_file()
 
 
-def write_file(target: Path, chunks: Iterator[bytes]) -> None:
+def write_export(process: ProcessScope, target: Path, chunks: Iterator[bytes]) -> None:
     try:
         if _is_special(target):
             with target.open("wb") as file:
@@ -159,6 +158,7 @@ def write_file(target: Path, chunks: Iterator[bytes]) -> None:
         raise
     except OSError as error:
         raise StorageError(f"Cannot write {target}: {error.strerror}.") from error
+    note_export(process.home.exports, target)
 
 
 def warn_damage(damage: str | None) -> None:
