@@ -68,10 +68,6 @@ class ContextFull(OllmError):  # noqa: N818 - the reason a turn ends with, not a
 PROGRESS_PIECES = 10
 
 
-async def _skip_announcement() -> None:
-    """Do nothing before a compaction."""
-
-
 def _report_progress(summarise: Summarise, emit: Emit, counter: TokenCounter, speeds: Speeds) -> Summarise:
     """Emit progress events while a summary is written, first the time it takes, if that is known."""
 
@@ -218,7 +214,7 @@ class Compactor:
         snapshots: SnapshotManager | None = None,
         *,
         keep: RecordCompression,
-        before: Callable[[], Awaitable[None]] = _skip_announcement,
+        before: Callable[[], Awaitable[None]] | None = None,
         roles: Lazy[RoleModels] | None = None,
         clock: Clock = now,
     ) -> None:
@@ -372,7 +368,8 @@ class Compactor:
         """Run one compaction. Return True if the context is smaller. A failure does not end the turn (S10.3)."""
         from ollm.services.chat_compression.service import ChatCompressionService
 
-        await self._before()
+        if self._before:
+            await self._before()
         before, view = prompt.used_tokens, prompt.view_context(with_recall=manual)
         if summarise and self._roles and "summary" in (roles := self._roles.get()):
             summarise, options = roles.summarise, await self._fit_to_role(roles, options)
