@@ -156,10 +156,8 @@ class ConversationScope:
             resumed_at=resumed_at,
             at_end=self.options.one_shot,
         )
-        is_known = (
-            self.options.one_shot and parts.state.model.facts.server_mark is not None
-        )  # A later chat looks again.
-        update = None if is_known else partial(update_tools, parts)
+        looks = not self.options.one_shot or parts.state.model.facts.server_mark is None  # A later chat looks again.
+        update = partial(update_tools, parts) if looks else None
         yield ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.model_facts.update, update)
         if not self.options.one_shot and (embedder := self.storage.embedder):
             yield EmbeddingObserver(embedder, lambda: self.storage.session.id)
