@@ -16,7 +16,7 @@ from ollm.domain.model_facts import MODEL_FIELDS, TEMPLATE_FIELDS, ModelFacts, c
 from ollm.providers.base import ChatRequest, ModelInfo, find_model, is_called, name_model, name_models
 from ollm.providers.local_models.model_files import CATALOGUE, list_installed
 from ollm.providers.server_errors import make_unknown_model_error
-from ollm.providers.server_remedies import identify_server
+from ollm.providers.server_kind import identify_server
 from ollm.providers.window import choose_window
 from ollm.runtime.model.probe import ModelCard, Probe, Trial
 from ollm.runtime.prompt.prefix import count_instruction_tokens

@@ -1,13 +1,20 @@
-"""Detection of the server behind the OpenAI API, and the details it adds about its models."""
+"""Detection of a server's kind, the details it adds about its models, and its own way to fix a fault.
+
+`server_remedies.json` has the flags and settings by server; `docs/providers.md` cites the page of its documentation.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, cast
 
+import msgspec
 from msgspec.structs import replace
 
-from ollm.domain.model_facts import ServerKind
-from ollm.providers.base import LoadState, ModelInfo, as_entries, as_mapping, as_text, read_sampling
+from ollm.domain.errors import ModelError
+from ollm.domain.model_facts import Fault, ServerKind
+from ollm.providers.base import LoadState, ModelInfo, Provider, as_entries, as_mapping, as_text, read_sampling
 from ollm.providers.server_errors import as_int
 
 Kind = ServerKind
@@ -15,6 +22,8 @@ LLAMA_CPP: Final = "llama.cpp"
 VLLM: Final = "vllm"
 SGLANG: Final = "sglang"
 LM_STUDIO: Final = "lm-studio"
+TEMPLATE_FAULTS = ("system", "users", "results", "calls", "tools")
+REMEDIES = Path(__file__).with_name("server_remedies.json")
 PROXY_PAGE = "/model/info"
 SERVED_PAGE = "/info"
 PROXY_WINDOW_KEYS = ("max_input_tokens", "max_tokens")
@@ -184,3 +193,18 @@ def add_window_of_page(info: ModelInfo, page: Any) -> ModelInfo:
     window = next((as_int(described.get(key)) for key in PROXY_WINDOW_KEYS if as_int(described.get(key))), 0)
     window = window or next((as_int(served.get(key)) for key in WINDOW_KEYS if as_int(served.get(key))), 0)
     return replace(info, window=window or None)
+
+
+def find_remedy(kind: ServerKind, fault: Fault) -> str:
+    """Return the server's own way to fix a fault, or "" if none is documented."""
+    known: dict[str, dict[str, str]] = msgspec.json.decode(REMEDIES.read_bytes())
+    return known.get(kind, {}).get("template" if fault in TEMPLATE_FAULTS else fault, "")
+
+
+async def identify_server(provider: Provider) -> ServerKind:
+    """Identify the kind of server by its model list."""
+    if provider.name in ("ollama", "embedded"):
+        return cast("ServerKind", provider.name)
+    with suppress(ModelError):
+        await provider.models()
+    return getattr(provider, "kind", None) or "other"

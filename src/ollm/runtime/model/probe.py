@@ -20,7 +20,7 @@ from ollm.domain.model_facts import CallForm, Fault, ModelFacts, ThinkingForm
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, Provider, TextPiece, ThinkingPiece
-from ollm.providers.server_remedies import find_remedy, identify_server
+from ollm.providers.server_kind import find_remedy, identify_server
 from ollm.runtime.model.block_answer import BlockAnswer
 from ollm.runtime.model.template_checks import (
     PADDING,

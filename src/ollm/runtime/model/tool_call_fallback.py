@@ -267,7 +267,7 @@ class ToolCallFallback:
         how the model calls. A server that passes such text on does not recognize the model's calls."""
         import secrets
 
-        from ollm.providers.server_remedies import find_remedy, identify_server
+        from ollm.providers.server_kind import find_remedy, identify_server
 
         word, tool = secrets.token_hex(4), choose_plainest(self._request.tools)
         name = next(iter(make_example_call(tool).arguments), "")
