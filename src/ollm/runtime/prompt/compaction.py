@@ -182,8 +182,8 @@ class CompressionBreaker:
     and once enough new messages may be compacted."""
 
     def __init__(self) -> None:
-        self._failures = 0
-        self._used = 0
+        self._failures = self._used = 0
+        self.said = False  # The user knows that it is open.
 
     @property
     def is_open(self) -> bool:
@@ -192,7 +192,7 @@ class CompressionBreaker:
     def record(self, *, made_room: bool, used: int) -> None:
         """Record a compression. `used` is the size of the context after it."""
         self._failures = 0 if made_room else self._failures + 1
-        self._used = used
+        self._used, self.said = used, self.said and not made_room
 
     def allow_retry(self, used: int, worth: int) -> None:
         """Allow one more try if `worth` tokens were added since the last one."""
@@ -201,7 +201,7 @@ class CompressionBreaker:
 
     def reset(self) -> None:
         """Close the breaker: the user requested compression, or the window changed."""
-        self._failures = 0
+        self._failures, self.said = 0, False
 
 
 class Compactor:
@@ -228,7 +228,6 @@ class Compactor:
         self._breaker = CompressionBreaker()
         self._window = 0
         self._kept_revision = -1
-        self._told_open = False
         self._share = 0.0
         self.speeds: Speeds = (None, None)
         self._late_events: list[Event] = []  # Nobody listens during an idle compaction.
@@ -253,7 +252,7 @@ class Compactor:
             emit(event)
         if prompt.model.window != self._window:
             self._window = prompt.model.window
-            self._reset()
+            self._breaker.reset()
         near = await self._check_thresholds(prompt)
         if _is_due(prompt) and not shed_old_thinking(prompt, self._settings, emit):
             await self._compact_or_warn(prompt, emit, summarise)
@@ -280,17 +279,12 @@ class Compactor:
     async def compact(self, prompt: Prompt, emit: Emit, summarise: Summarise | None = None) -> bool:
         """Run `/compact`. Return True if the context became smaller."""
         prompt.emit_notes(emit)
-        self._reset()
+        self._breaker.reset()
         await self._take_snapshot(prompt, "compact")
         usual = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
         recent = min(usual.preserve_recent_tokens, prompt.message_tokens // 3)
         options = msgspec.structs.replace(usual, target_tokens=0, preserve_recent_tokens=recent)
         return await self._compact(prompt, emit, options, summarise, manual=True)
-
-    def _reset(self) -> None:
-        """Allow another try after a decision that makes it worthwhile."""
-        self._breaker.reset()
-        self._told_open = False
 
     async def _take_snapshot(self, prompt: Prompt, trigger: SnapshotTrigger) -> None:
         """Take a snapshot, unless this state of the context already has one."""
@@ -329,8 +323,8 @@ class Compactor:
         limit = prompt.compute_budget().limit
         self._breaker.allow_retry(prompt.used_tokens, limit // RETRY_GROWTH_DIVISOR)
         if self._breaker.is_open and prompt.used_tokens <= limit:
-            if not self._told_open:
-                self._told_open = True
+            if not self._breaker.said:
+                self._breaker.said = True
                 emit(CompressionSkipped(reason="the last compactions freed no space"))
                 emit(Notice(level="warning", text=f"Compaction frees no more space. {CONTEXT_FULL_ACTIONS}"))
             return
@@ -342,7 +336,6 @@ class Compactor:
             await self._compact_hard(prompt, emit)
         made_room = not rules.needs_compression(prompt.compute_budget(), prompt.message_tokens)
         self._breaker.record(made_room=made_room, used=prompt.used_tokens)
-        self._told_open = self._told_open and not made_room
 
     async def _compact_hard(self, prompt: Prompt, emit: Emit) -> None:
         """Compact a context that is still over the limit: keep only the last recent group, and use no model."""
