@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -20,8 +22,9 @@ from ollm.config.settings import OutputSettings
 from ollm.domain.clock import Clock, format_stamp, make_id, monotonic, now
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import Event, Notice, ToolFinished, ToolOutput, ToolStarted
+from ollm.domain.lazy import compile_late
 from ollm.domain.messages import UNPARSED_KEY, JsonObject, ToolCall
-from ollm.domain.text import format_names
+from ollm.domain.text import format_names, suggest_names
 from ollm.domain.tools import (
     MAX_SUMMARY_CHARS,
     AnsweredQuestion,
@@ -49,6 +52,11 @@ from ollm.tools.framework.output import StreamCleaner, clean_text, trim_for_sess
 
 log = logging.getLogger("ollm.dispatch")
 MAX_NAMED_TOOLS = 60
+MAX_LISTED_FILES = 2_000
+SHELL_NAMES = frozenset(
+    {"bash", "sh", "run", "terminal", "execute", "run_command", "run_shell_command", "execute_command"}
+)
+_UNKNOWN = compile_late(r'^- (\w+): no such parameter; did you mean "(\w+)"\?$', re.MULTILINE)
 
 
 async def discard_record(_record: ToolCallRecord) -> None:
@@ -245,8 +253,6 @@ class ToolCallRun:
         try:
             return spec.parse(self._arguments)
         except ToolFailure as failure:
-            from ollm.runtime.calls.call_repair import rename_parameters
-
             renamed = rename_parameters(str(failure), self._arguments)
             if not renamed:
                 raise
@@ -297,17 +303,46 @@ class ToolCallRun:
             return f"The workspace {workspace} is gone: it was moved or deleted."
         if failure.kind != "FileNotFound" or not isinstance(path, str):
             return ""
-        from ollm.runtime.calls.call_repair import find_near_file
-
         near = find_near_file(path, workspace)
         return f"Did you mean {show_name(near)}?" if near else ""
 
 
 def find_meant_spec(call: ToolCall, registry: ToolRegistry) -> ToolSpec | None:
-    """Find the intended tool for an unknown name."""
-    from ollm.runtime.calls.call_repair import resolve_tool_name
+    """Find the only tool for another spelling of its name (`ReadFile`, `read-file`), or for a common shell name."""
+    names = [spec.name for spec in registry.list()]
+    given: Any = call.arguments
+    if call.name.lower() in SHELL_NAMES and isinstance(given, dict) and "command" in given and "shell" in names:
+        return registry.get("shell")
+    alike = [tool for tool in names if _fold(tool) == _fold(call.name)]
+    return registry.get(alike[0]) if len(alike) == 1 else None
 
-    return registry.get(resolve_tool_name(call.name, call.arguments, [spec.name for spec in registry.list()]))
+
+def _fold(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()
+
+
+def rename_parameters(message: str, arguments: Any) -> dict[str, Any]:
+    """Rename unknown parameters as the validation error suggests. Return {} if it suggests nothing, or a name that is
+    already in use."""
+    new_names: dict[str, str] = dict(_UNKNOWN.findall(message))
+    if not isinstance(arguments, dict) or not new_names or any(name in arguments for name in new_names.values()):
+        return {}
+    return {new_names.get(str(key), str(key)): value for key, value in arguments.items()}
+
+
+def find_near_file(path: str, workspace: Path) -> str:
+    """Find the only file with that name elsewhere, or the most similar path; "" if the workspace is too large."""
+    names: list[str] = []
+    for folder, folders, files in os.walk(workspace):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
+        place = Path(folder).relative_to(workspace)
+        names += [(place / name).as_posix() for name in files if not name.startswith(".")]
+        if len(names) > MAX_LISTED_FILES:
+            return ""
+    same = [name for name in names if Path(name).name == Path(path).name]
+    alike = [name for name in names if suggest_names(Path(path).stem, [Path(name).stem])]
+    near = same if len(same) == 1 else suggest_names(path, alike)
+    return near[0] if near else ""
 
 
 _STATUS: dict[str, CallStatus] = {"Denied": "denied", "OutsideWorkspace": "denied", "Cancelled": "cancelled"}
