@@ -44,7 +44,7 @@ class LocalConversation:
         self._turn: asyncio.Task[None] | None = None
         self.closed = False
         self._warned: set[str] = set()
-        self._in_turn = False
+        self.busy = False  # It is True while a turn runs; a command outside a turn does not count.
         self._commands: set[asyncio.Task[CommandReply]] = set()
         self._stopped_at = 0.0
         self.idle = IdleCompaction(parts)
@@ -52,11 +52,6 @@ class LocalConversation:
     @property
     def session_id(self) -> str | None:
         return self.parts.session.id
-
-    @property
-    def busy(self) -> bool:
-        """True if a turn is running. A command outside a turn does not count."""
-        return self._in_turn
 
     @asynccontextmanager
     async def turn(self, text: str, attachments: tuple[Attachment, ...] = ()) -> AsyncIterator[AsyncIterator[Event]]:
@@ -213,7 +208,7 @@ class LocalConversation:
         try:
             await self.create_session()
             parts.session.begin_turn()
-            self._in_turn = True
+            self.busy = True
             try:
                 turn, later = Turn(parts, emit, self._observers), list[tuple[AnyPart, ...]]()
                 if parts.state.material[1]:
@@ -223,7 +218,7 @@ class LocalConversation:
                 attached = [each.text for each in attachments]
                 await turn.run(build_message_parts(text, attachments), text, attached, later)
             finally:
-                self._in_turn = False
+                self.busy = False
                 finished = await self._save_turn(finished)
         except Exception as error:
             log.exception("A turn failed.", extra={"operation": "turn"})
