@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError
 from ollm.domain.messages import JsonObject, ThinkingField
@@ -75,12 +77,9 @@ class StreamAssembler:
         self._reason: FinishReason | None = None
         self._field: ThinkingField = ""
         self._details: list[JsonObject] = []
-        self._usage = Usage()
+        self._end = FinishPiece(counts_reuse=False)
         self._call_characters = 0
         self.grew = False  # It is set if the last chunk brought something.
-        self._counts_reuse = False
-        self._read_seconds = 0.0
-        self._truncated = False
         self.model = ""  # It is the name that the server gives its model.
         self.writing = False  # It is set once text, thinking or a part of a call came.
 
@@ -98,7 +97,8 @@ class StreamAssembler:
         before = self._call_characters, self._reason
         if chunk.get("usage") or chunk.get("timings"):
             self._update_usage(chunk)
-        self._truncated = self._truncated or chunk.get("truncated") is True
+        if chunk.get("truncated") is True:
+            self._end = replace(self._end, truncated=True)
         self.model = self.model or as_text(chunk.get("model"))
         pieces: list[AnyPiece] = []
         if progress := as_mapping(chunk.get("prompt_progress")):
@@ -110,9 +110,7 @@ class StreamAssembler:
         return pieces
 
     def finish(self) -> list[AnyPiece]:
-        end = FinishPiece(
-            self._reason or "unknown", self._usage, self._counts_reuse, "", 0, self._read_seconds, self._truncated
-        )
+        end = replace(self._end, reason=self._reason or "unknown")
         thought = [ThinkingPiece("", "reasoning", join_details(self._details))] if self._details else []
         return [*thought, *(call.build_piece() for call in self._calls), end]
 
@@ -155,17 +153,16 @@ class StreamAssembler:
 
     def _update_usage(self, chunk: dict[str, Any]) -> None:
         usage, timings = as_mapping(chunk.get("usage")), as_mapping(chunk.get("timings"))
-        details = as_mapping(usage.get("prompt_tokens_details"))
-        self._counts_reuse = (
-            self._counts_reuse or "cached_tokens" in details or "cache_n" in timings or "prompt_n" in timings
-        )
-        self._read_seconds = as_int(timings.get("prompt_ms")) / 1000 or self._read_seconds
+        details, before = as_mapping(usage.get("prompt_tokens_details")), self._end
+        reports_reuse = "cached_tokens" in details or "cache_n" in timings or "prompt_n" in timings
         reused = as_int(details.get("cached_tokens")) or as_int(timings.get("cache_n"))
         read = as_int(timings.get("prompt_n")) + as_int(timings.get("cache_n"))
-        self._usage = Usage(
-            prompt_tokens=as_int(usage.get("prompt_tokens")) or read or self._usage.prompt_tokens,
-            completion_tokens=as_int(usage.get("completion_tokens"))
-            or as_int(timings.get("predicted_n"))
-            or self._usage.completion_tokens,
-            reused_tokens=reused or self._usage.reused_tokens,
+        written = as_int(usage.get("completion_tokens")) or as_int(timings.get("predicted_n"))
+        counted = Usage(
+            prompt_tokens=as_int(usage.get("prompt_tokens")) or read or before.usage.prompt_tokens,
+            completion_tokens=written or before.usage.completion_tokens,
+            reused_tokens=reused or before.usage.reused_tokens,
         )
+        seconds = as_int(timings.get("prompt_ms")) / 1000 or before.read_seconds
+        reuses = before.counts_reuse or reports_reuse
+        self._end = replace(before, usage=counted, counts_reuse=reuses, read_seconds=seconds)
