@@ -84,8 +84,8 @@ _read_tokens = attrgetter("tokens")
 class RequestBuilder:
     """Builds requests that extend the previous one. `ledger` records how much was unchanged."""
 
-    def __init__(self, counter: TokenCounter) -> None:
-        self.ledger = PrefixLedger()
+    def __init__(self, counter: TokenCounter, ledger: PrefixLedger) -> None:
+        self._ledger = ledger
         self._counter = counter
         self._prefix_messages: tuple[PromptMessage, ...] = ()
         self._prefix_parts: list[PrefixPart] = []
@@ -114,7 +114,7 @@ class RequestBuilder:
             self._make_part(f"message {found.sources[0]}" if found.sources else "message", demote_system_message(found))
             for found in messages[len(self._message_parts) :]
         ]
-        self.ledger.record([*self._prefix_parts, *self._message_parts], cause)
+        self._ledger.record([*self._prefix_parts, *self._message_parts], cause)
         return (*self._prefix_messages, *map(_read_message, self._message_parts))
 
     def preview_messages(self, messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...]:

@@ -68,7 +68,8 @@ class Prompt:
         self.meter = Meter(counter)
         self._notices: list[Notice] = []
         self._warned: set[str] = set()
-        self._parts = RequestBuilder(counter)
+        self.ledger = PrefixLedger()  # It records how much of each request the server had read before.
+        self._parts = RequestBuilder(counter, self.ledger)
         self._context = ActiveContext(mode=model.mode)
         self._history = MessageHistory(counter, self.meter, self._warn, self._adapt_message)
         self._prefix = PromptPrefix(counter, entries, self._warn_once)
@@ -87,11 +88,6 @@ class Prompt:
     def get_system_prompt(self) -> str:
         """Return the instructions and context entries as of the start of the turn."""
         return self._prefix.system.content
-
-    @property
-    def ledger(self) -> PrefixLedger:
-        """The ledger of how much of each request the server had read before."""
-        return self._parts.ledger
 
     def refresh_system_prompt(self) -> None:
         """Read the context entries again, when a turn starts and when the mode changes."""
