@@ -134,11 +134,8 @@ class OpenSession:
     ) -> Message:
         """Record the model's answer and the start of its calls. They were parsed from `written`; `cut` is the text
         after them."""
-        at = format_stamp(self._clock())
-        if not calls:
-            origin = origin if any(isinstance(part, ThinkingPart) for part in parts) else ""
-            return await self._write_message(Message(role="assistant", parts=parts, timestamp=at, origin=origin))
-        asked = tuple(ToolCallPart(call.id) for call in calls)
+        at, asked = format_stamp(self._clock()), tuple(ToolCallPart(call.id) for call in calls)
+        origin = origin if calls or any(isinstance(part, ThinkingPart) for part in parts) else ""
         draft = Message(role="assistant", parts=(*parts, *asked), timestamp=at, origin=origin)
         message = msgspec.structs.replace(draft, cut=cut.strip(), written=written)
         return await self._write_message(message, [start_record(call, at) for call in calls])
