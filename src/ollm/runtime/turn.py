@@ -160,9 +160,7 @@ class Turn:
         self._emit(Notice(level="warning", text=PROMPT_CUT))
         if answer.partial_parts:
             await self._record_message("assistant", answer.partial_parts, interrupted=True)
-        answer = await self._request_within_window()
-        await self._observe_cut(answer)
-        return answer
+        return await self._request_whole_prompt()
 
     async def _request_within_window(self) -> StreamedAnswer:
         """Free space and send the request. If the server counts more than we do, or serves less than it reported, use
