@@ -18,7 +18,7 @@ from ollm.system.terminal_text import strip_controls
 
 MAX_FILE_BYTES = 65_536
 MAX_OUTLINE_HEADINGS = 24
-INSTRUCTIONS_PRIORITY = 60.0
+INSTRUCTIONS_PRIORITY = 60.0  # They come before the user's own entries.
 
 
 def find_instruction_files(workspace: Path, directory: Path | None = None) -> list[Path]:
@@ -46,16 +46,10 @@ def read_project_instructions(
         if len(data) > MAX_FILE_BYTES:
             warnings.append(f"Using only the first {MAX_FILE_BYTES // 1024} KiB of {name}.")
         text = _decode_text(data[:MAX_FILE_BYTES])
+        priority = INSTRUCTIONS_PRIORITY - depth / 100  # Nearer files come later and take precedence.
         if text:
-            entries.append(_build_entry(name, text, depth))
+            entries.append(ContextEntry(key=name, content=text, timestamp="", priority=priority, source="system"))
     return entries, warnings
-
-
-def _build_entry(name: str, text: str, depth: int) -> ContextEntry:
-    """Build an entry. Nearer files come later and take precedence. All come before the user's own entries."""
-    return ContextEntry(
-        key=name, content=text, timestamp="", priority=INSTRUCTIONS_PRIORITY - depth / 100, source="system"
-    )
 
 
 def _decode_text(data: bytes) -> str:
