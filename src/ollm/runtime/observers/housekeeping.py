@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -171,7 +172,8 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
             return
         await self._settle()
         loop = asyncio.get_running_loop()
-        began, message_id = loop.time(), self._find_message_id()
+        began, users = loop.time(), (message.id for message in self._session.messages if message.role == "user")
+        message_id = next(users, 0)
         if not self._enabled:
             await self._note_missed(self._session.id, message_id)
             return
@@ -215,15 +217,10 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
         except (OllmError, OSError) as error:
             self._report(error)
 
-    def _find_message_id(self) -> int:
-        return next((message.id for message in self._session.messages if message.role == "user"), 0)
-
     async def _note_missed(self, session_id: str, message_id: int) -> None:
         self._missed = True
-        try:
+        with suppress(OllmError, OSError):
             await asyncio.to_thread(self._checkpoints.get().note_missed, session_id, message_id)
-        except (OllmError, OSError):
-            return
 
     def _report(self, error: Exception) -> None:
         text = f"{error} /rewind cannot bring files back."
