@@ -52,10 +52,10 @@ class Checks:
 
     async def check_edit(self, path: Path, in_editor: bool) -> str:
         """Note a changed file and run the checks for its edit, unless an editor has its text. Returns the failures."""
-        try:
-            name = str(path.relative_to(self._get_context().workspace))
-        except ValueError:
+        workspace = self._get_context().workspace
+        if not path.is_relative_to(workspace):
             return ""
+        name = str(path.relative_to(workspace))
         self._changed[name] = None
         done = await self._run_matching("edit", [name] if not in_editor else [])
         return "\n".join(failure for _, _, failure in done if failure)

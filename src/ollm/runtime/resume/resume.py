@@ -7,6 +7,7 @@ fits. Otherwise it gets the recent messages, and the engine's own summary goes w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -92,10 +93,8 @@ def _read_compression_records(session: Session) -> list[CompressionRecord]:
     """Return the readable records: an archive may come from another version."""
     found: list[CompressionRecord] = []
     for record in session.metadata.compression_history:
-        try:
+        with suppress(msgspec.ValidationError):
             found.append(msgspec.convert(record, CompressionRecord))
-        except msgspec.ValidationError:
-            continue
     return found
 
 
