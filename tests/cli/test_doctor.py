@@ -71,6 +71,15 @@ async def test_the_next_step_is_the_one_that_helps_most(tmp_path: Path, window: 
     assert done.out.splitlines()[-1].endswith(said)
 
 
+async def test_a_window_learnt_from_an_error_is_the_one_in_use(tmp_path: Path) -> None:
+    long = "This model's maximum context length is 1200 tokens. However, you requested 1500 tokens."
+    async with running(tmp_path, [Answer(status=400, body=refusal(long)), "Hello.", "Hello."], kind="vllm") as runner:
+        await runner.run("-p", "hi")
+        done = await runner.run("doctor")
+
+    assert "1200 tokens: learnt" in done.out
+
+
 async def test_a_server_without_a_list_is_used(tmp_path: Path) -> None:
     done = await run(tmp_path, OddServer({"/v1/models": (404, refusal("Not Found"))}), "doctor")
 

@@ -30,6 +30,7 @@ from ollm.providers.base import is_called, name_model
 from ollm.providers.registry import ROLES
 from ollm.providers.server_errors import lists_no_models
 from ollm.providers.window import FALLBACK_WINDOW_TOKENS, choose_window
+from ollm.runtime.model.choice import drop_stale, limit_window
 from ollm.runtime.model.probe import measure_speed
 from ollm.runtime.observers.server_memory import describe_memory
 from ollm.services.compare import find_new_models, find_results
@@ -342,9 +343,12 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[dic
                 raise
         info = await provider.describe(choice.model)
         model = info.name if is_called(info.name, choice.model) else choice.model
-        tokens, why = await choose_window(provider, model, process.settings.provider)
+        wanted = process.settings.provider
         key = make_facts_key(provider.name, provider.base_url, model)
-        facts = process.model_facts.get(key)
+        said, why = await choose_window(provider, model, wanted)
+        is_set = wanted.context_window is not None
+        facts = drop_stale(process.model_facts.get(key), provider, None if is_set else said)
+        tokens, why = (said, why) if is_set else limit_window(facts, said, why, wanted)
         memory = await describe_memory(provider, model, process.saved_slots)
         if measured:
             read, write = await measure_speed(provider, model, tokens)
@@ -353,7 +357,6 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[dic
     finally:
         await provider.close()
     kind = getattr(provider, "kind", None)
-    is_unset = info.window is None and process.settings.provider.context_window is None
     report = {
         "type": provider.name,
         "kind": provider.name if kind in (None, "other") else kind,
@@ -366,7 +369,7 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[dic
         "served": info.window,
         "trained": info.trained_window,
         "memory": memory,
-        "guessed": tokens == FALLBACK_WINDOW_TOKENS and is_unset,
+        "guessed": tokens == FALLBACK_WINDOW_TOKENS and info.window is None and not is_set,
     }
     return report, facts
 

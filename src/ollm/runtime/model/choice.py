@@ -65,10 +65,7 @@ class ModelChooser:
         extend_timeout(choice.provider, said, facts, wanted)
         facts = facts.forget_server() if anew else facts
         facts = await self._compare_set_window(choice, facts, wanted.context_window)
-        size, less = said, facts.served_window if facts.said_window == said else None
-        is_servers = getattr(facts.learnt.get("served_window"), "source", "") == "server"
-        if less and less < said and (is_servers or wanted.context_window is None):
-            size, why = less, f"learnt: the server serves no more, though {said} was said"
+        size, why = limit_window(facts, said, why, wanted)
         model = Model(choice.provider, choice.model, size, facts, why=f"Server: {choice.why}. Context window: {why}.")
         model.said_window, model.price = said, wanted.price
         model.known = replace(facts, **stale)  # The next change then also removes the stale facts from the file.
@@ -110,6 +107,15 @@ class ModelChooser:
             self._known.update(facts.key, found, dict.fromkeys(found, "server"))
         form = first if facts.call_form == "unknown" else facts.call_form
         return replace(facts, call_form=form, first_form=first, parameters=parameters)
+
+
+def limit_window(facts: ModelFacts, said: int, why: str, wanted: ProviderSettings) -> tuple[int, str]:
+    """Return the window and its reason: what the server turned out to serve, if that is less than `said`."""
+    less = facts.served_window if facts.said_window == said else None
+    is_servers = getattr(facts.learnt.get("served_window"), "source", "") == "server"
+    if less and less < said and (is_servers or wanted.context_window is None):
+        return less, f"learnt: the server serves no more, though {said} was said"
+    return said, why
 
 
 def drop_stale(facts: ModelFacts, provider: Provider, said: int | None) -> ModelFacts:
