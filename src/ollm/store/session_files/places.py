@@ -49,9 +49,13 @@ class SessionPlaces(NamedTuple):
     def get_lock_path(self, session_id: str) -> Path:
         return self.directory / f"{session_id}.lock"
 
+    def get_paths(self, session_id: str) -> tuple[Path, Path]:
+        """Return the paths of document and journal."""
+        return self.get_document_path(session_id), self.get_journal_path(session_id)
+
     def has(self, session_id: str) -> bool:
         """Return True if there is a document or a journal of this session."""
-        return any(map(os.path.lexists, (self.get_document_path(session_id), self.get_journal_path(session_id))))
+        return any(map(os.path.lexists, self.get_paths(session_id)))
 
     def list_ids(self) -> list[str]:
         return list_ids_in(self.directory)

@@ -48,7 +48,7 @@ def recover_session(
     Files in a `known` state are read only from where they are needed; in doubt, all is read. Of a large session, the
     messages after `since` are returned, or its end.
     """
-    paths = places.get_document_path(writer.session_id), places.get_journal_path(writer.session_id)
+    paths = places.get_paths(writer.session_id)
     begin = 0 if to_continue and not is_large(*paths) else since or sys.maxsize if to_continue else None
     loaded, damage, missing = None, None, None
     if known and to_continue and (since or is_large(*paths)):

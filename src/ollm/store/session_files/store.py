@@ -71,16 +71,14 @@ class SessionFiles:
         writer = SessionWriter(self.places, session_id, {})
         with self._translate_errors(session_id):
             writer.lock()
-        try:
-            with self._translate_errors(session_id):
+            try:
                 known = self._find_state(session_id) if to_continue else None
-                loaded = recover_session(
+                return writer, recover_session(
                     self.places, writer, self.clock, to_continue=to_continue, since=since, known=known
                 )
-        except BaseException:
-            writer.abandon()
-            raise
-        return writer, loaded
+            except BaseException:
+                writer.abandon()
+                raise
 
     def read_open(self, writer: SessionWriter, page: MessagePage | None = None) -> LoadedSession:
         """Read a session open in this process, saved or not; with `page` at least that much of it."""
@@ -114,7 +112,7 @@ class SessionFiles:
         from ollm.store.session_files.reader import SessionReader
 
         session_id = self._require_known(session_id)
-        with contextlib.closing(SessionReader(*self._find_paths(session_id), part=part)) as reader:
+        with contextlib.closing(SessionReader(*self.places.get_paths(session_id), part=part)) as reader:
             yield SessionStream(reader, session_id, alive=self.is_open(session_id))
 
     def describe_session(self, session_id: str) -> Session:
@@ -129,7 +127,7 @@ class SessionFiles:
 
     def measure_bytes(self, session_id: str) -> int:
         """Measure the size of the session's document and journal."""
-        return sum(path.stat().st_size for path in self._find_paths(session_id) if path.is_file())
+        return sum(path.stat().st_size for path in self.places.get_paths(session_id) if path.is_file())
 
     def is_open(self, session_id: str) -> bool:
         """Return True if a running process has the session open for writing."""
@@ -229,9 +227,6 @@ class SessionFiles:
         if not self.places.has(session_id):
             raise self._make_unknown_error(session_id)
         return session_id
-
-    def _find_paths(self, session_id: str) -> tuple[Path, Path]:
-        return self.places.get_document_path(session_id), self.places.get_journal_path(session_id)
 
 
 def _make_part(known: KnownState | None, page: MessagePage) -> SessionPart:
