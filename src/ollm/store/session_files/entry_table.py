@@ -191,14 +191,13 @@ class EntryTable:
 
     def _holds_text(self, number: int, parts: journal.Parts) -> bool:
         """Return True if the message with this number contains the text of these parts."""
-        rows = zip(self._numbers, self._starts, self._ends, strict=True)
-        lines = b"".join(self._read(start, end) for known, start, end in rows if known == number)
+        lines = b"".join(self._read(start, end) for known, start, end in self._list_rows() if known == number)
         return all(journal.encode_json(part["text"])[1:-1] in lines for part in parts)
 
     def _sort_messages(self) -> None:
         """Sort the messages by number. One without a number, or whose number is taken, gets a free one. Exact
         repetitions are dropped."""
-        rows = list(zip(self._numbers, self._starts, self._ends, strict=True))
+        rows = self._list_rows()
         taken: dict[int, int] = {}  # By number, this is the index of its message.
         for index, (number, _, _) in enumerate(rows):
             if number:
@@ -223,7 +222,18 @@ class EntryTable:
             kept.append(row)
         if (ordered := sorted(kept)) != kept:
             self._damage.note("messages are out of order, and are sorted by number")
-        columns = zip(*ordered, strict=True) if ordered else ((), (), ())
+        self._set_rows(ordered)
+
+    def drop_messages(self, numbers: set[int]) -> None:
+        """Forget messages that turned out to be unreadable: they are missing."""
+        if numbers:
+            self._set_rows([row for row in self._list_rows() if row[0] not in numbers])
+
+    def _list_rows(self) -> list[Row]:
+        return list(zip(self._numbers, self._starts, self._ends, strict=True))
+
+    def _set_rows(self, rows: list[Row]) -> None:
+        columns = zip(*rows, strict=True) if rows else ((), (), ())
         self._numbers, self._starts, self._ends = (array("Q", column) for column in columns)
 
     def _renumber(self, row: Row, number: int) -> Row | None:

@@ -20,7 +20,7 @@ class MissingEntries:
     def __init__(self, damage: DamageReport, head: JsonObject, table: EntryTable, *, part: bool) -> None:
         metadata = head["metadata"]
         self._damage, self._table, self._part = damage, table, part
-        self._gaps, self._last = table.list_gaps(), max(table.last_number, table.partial.number - 1)
+        self._last = self._find_end()
         self._known, self._known_calls = _parse_known(metadata.get(MISSING))
         promised: Any = metadata.get(LAST_MESSAGE)
         self._promised: int = promised if _is_number(promised) and not part else 0
@@ -33,14 +33,6 @@ class MissingEntries:
         if message.role != "user" and (names := message.call_ids):
             self._named.update(names)
             self._not_begun = set(names) if message.role == "assistant" else self._not_begun.difference(names)
-
-    def add_gap(self, number: int) -> None:
-        """Note that the message with this number cannot be read."""
-        gaps: list[Range] = []
-        for first, last in sorted([*self._gaps, (number, number)]):
-            is_next = gaps and gaps[-1][1] + 1 == first
-            gaps[-1:] = [(gaps[-1][0], last)] if is_next else [*gaps[-1:], (first, last)]
-        self._gaps = gaps
 
     def report(self) -> None:
         """Report what is missing as far as the messages and calls were read."""
@@ -66,8 +58,12 @@ class MissingEntries:
         return {"messages": [list(gap) for gap in self._list_gaps()], "calls": self._count_calls()}
 
     def _list_gaps(self) -> list[Range]:
-        behind = self._last + 1, self.last_number
-        return [*self._gaps, behind] if behind[0] <= behind[1] and not self._part else self._gaps
+        gaps, behind = self._table.list_gaps(), (self._find_end() + 1, self.last_number)
+        return [*gaps, behind] if behind[0] <= behind[1] and not self._part else gaps
+
+    def _find_end(self) -> int:
+        """Find the last number up to which messages were read, without the one under way."""
+        return max(self._table.last_number, self._table.partial.number - 1)
 
     def _count_calls(self) -> int:
         return len(self._named - self._table.calls.keys() - self._not_begun)

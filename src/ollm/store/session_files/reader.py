@@ -91,7 +91,6 @@ class SessionReader:
         self._name = document.stem if document else ""
         self._files: list[SessionFile] = []
         self._odd: list[tuple[int, bytes]] = []  # These lines wait for the salvager, with their places.
-        self._unreadable: set[int] = set()  # A second reading must not count them again.
         try:
             self._opened_journal = self._open_file(journal_path, waiting)
             self._document = self._open_file(document)
@@ -171,27 +170,24 @@ class SessionReader:
     def iter_messages(self, leave_out: tuple[bytes, ...] = ()) -> Iterator[ReadMessage]:
         """Iterate over the messages by number, each with its line. Those whose line begins so are left out unread."""
         self.missing.message_count = 0
+        unreadable: set[int] = set()
         for number, data in zip(self.table.numbers, self.table.iter_messages(), strict=True):
             if leave_out and data.startswith(leave_out):
                 continue
             self.read += len(data)
             message = parse_message(data)
-            found = (message, data) if message else self._repair_message(number, data)
-            if found:
+            if found := (message, data) if message else self._repair_message(number, data):
                 self.missing.add_message(found[0])
                 yield found
+            else:
+                unreadable.add(number)
+        self.table.drop_messages(unreadable)
         self.missing.report()
 
     def _repair_message(self, number: int, data: bytes) -> ReadMessage | None:
         from ollm.store.session_files.salvage import repair_line  # Only damaged sessions need it.
 
-        if number in self._unreadable:
-            return None
-        found = repair_line(data, number, self.damage)
-        if not found:
-            self._unreadable.add(number)
-            self.missing.add_gap(number)
-        return found
+        return repair_line(data, number, self.damage)
 
     def iter_calls(self) -> Iterator[ReadCall]:
         """Iterate over the calls in their newest state, each with its line, as they were first requested."""
