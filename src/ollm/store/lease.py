@@ -13,13 +13,11 @@ import signal
 import socket
 from pathlib import Path
 
-import msgspec
-
 from ollm.domain.clock import format_age
 from ollm.domain.errors import BusyError, StorageError, WorkspaceBusyError
 from ollm.domain.struct import Data
 from ollm.system import locks
-from ollm.system.atomic import read_small_file
+from ollm.system.atomic import read_json
 
 DAEMON = "daemon"
 
@@ -68,9 +66,7 @@ class Lease:
 
     def read_owner(self) -> LeaseOwner | None:
         """Read the owner from the file, or return None if it names none."""
-        with contextlib.suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode(read_small_file(self.path), type=LeaseOwner)
-        return None
+        return read_json(self.path, LeaseOwner, None)
 
     def find_other_owner(self) -> LeaseOwner | None:
         """Return the owner of a lease that is not ours and cannot be acquired, or None if it is free."""
