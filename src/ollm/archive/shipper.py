@@ -21,7 +21,6 @@ from ollm.archive.reading import HEARTBEAT_SECONDS, release_lease, take_lease
 from ollm.archive.sending import CHANNEL, ArchivedSession
 from ollm.archive.state import FORGOTTEN
 from ollm.domain.errors import BusyError, OllmError
-from ollm.store.session_index.stamps import read_stamp
 from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.locks import OwnerLock, is_process_alive
 
@@ -161,17 +160,16 @@ class ArchiveShipper:
             self._follow(connection, row)
 
     def _follow(self, connection: Connection, row: ArchivedSession) -> None:
-        state, directory = self.archive.state, self.archive.host.sessions_directory
-        known, stamp = state.get_sent(row.session_id), read_stamp(directory, row.session_id)
-        if known is None or stamp is None or known.stamp != stamp.text or known.seq >= row.last_seq:
+        known, stamp = self.archive.state.get_sent(row.session_id), self.archive.read_stamp(row.session_id)
+        if known is None or not stamp or known.stamp != stamp or known.seq >= row.last_seq:
             return
         try:
             with reading.open_records(connection, row.session_id) as records:
                 write_pulled(self.archive.host.session_files, row.session_id, records)
         except BusyError:
             return  # The session is open here.
-        now = read_stamp(directory, row.session_id)
-        state.set_sent(row.session_id, known._replace(stamp=now.text if now else "", seq=row.last_seq))
+        now = self.archive.read_stamp(row.session_id)
+        self.archive.state.set_sent(row.session_id, known._replace(stamp=now, seq=row.last_seq))
 
     def _is_open(self, session_id: str) -> bool:
         return self.archive.host.session_files.is_open(session_id)

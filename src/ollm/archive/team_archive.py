@@ -151,13 +151,11 @@ class TeamArchive:
 
     def push_session(self, connection: Connection, session_id: str) -> int:
         """Send one session; returns the number of records sent."""
-        stamp = read_stamp(self.host.sessions_directory, session_id)
-        known = self.state.get_sent(session_id)
+        stamp, known = self.read_stamp(session_id), self.state.get_sent(session_id)
         sender = SessionSender(connection, session_id, self.machine, known.seq if known else 0)
         with translate_faults():
             count = ship_session(lambda: self._open_outgoing(session_id), sender, known=known is not None)
-        text = stamp.text if stamp else ""
-        self.state.set_sent(session_id, SentState(text, self.target_key, sender.seq, ""))
+        self.state.set_sent(session_id, SentState(stamp, self.target_key, sender.seq, ""))
         return count
 
     @contextlib.contextmanager
@@ -203,20 +201,26 @@ class TeamArchive:
             return msgspec.structs.replace(pulled, unchanged=True)
         with reading.open_records(connection, found.session_id) as records:
             write_pulled(self.host.session_files, found.session_id, records)
-        stamp = read_stamp(self.host.sessions_directory, found.session_id)
-        theirs = found.owner if found.owner != reading.read_viewer(connection) else ""
-        sent = SentState(stamp.text if stamp else "", self.target_key, found.last_seq, theirs)
-        self.state.set_sent(found.session_id, sent)
+        self.note_copy(connection, found, self.read_stamp(found.session_id), found.last_seq)
         return pulled
+
+    def note_copy(self, connection: Connection, found: ArchivedSession, stamp: str, seq: int) -> None:
+        """Note that files with this stamp are a copy of an archived session, as it was at a sequence number."""
+        theirs = found.owner if found.owner != reading.read_viewer(connection) else ""
+        self.state.set_sent(found.session_id, SentState(stamp, self.target_key, seq, theirs))
+
+    def read_stamp(self, session_id: str) -> str:
+        """Read the stamp of a session's files, or return "" without files."""
+        found = read_stamp(self.host.sessions_directory, session_id)
+        return found.text if found else ""
 
     def _has_all(self, found: ArchivedSession) -> bool:
         sent = self.state.get_sent(found.session_id)
-        stamp = read_stamp(self.host.sessions_directory, found.session_id)
-        if sent is None or stamp is None or sent.stamp != stamp.text:
-            if sent is not None and sent.seq >= found.last_seq:
-                return True
+        if sent and sent.seq >= found.last_seq:
+            return True
+        if sent is None or sent.stamp != self.read_stamp(found.session_id):
             raise make_diverged_error(found.session_id, found.host)
-        return sent.seq >= found.last_seq
+        return False
 
     def _pull_fork(self, connection: Connection, found: ArchivedSession) -> PulledSession:
         name = make_id()
@@ -234,8 +238,7 @@ class TeamArchive:
             (session_id, self.machine.id),
         ).fetchone()
         if row and row[0] > known.seq and not force:
-            stamp = read_stamp(self.host.sessions_directory, session_id)
-            if stamp and stamp.text != known.stamp:
+            if self.read_stamp(session_id) not in ("", known.stamp):
                 raise make_diverged_error(session_id, row[1])
             raise BusyError(
                 f"Session {session_id} was continued on {row[1]}.",
@@ -349,8 +352,7 @@ def push_fork(archive: TeamArchive, connection: Connection, session_id: str) -> 
     if files.is_open(session_id):
         raise BusyError(f"Session {session_id} is open.", action="Close it and try again.")
     found = reading.find_session(connection, session_id)
-    stamp = read_stamp(archive.host.sessions_directory, session_id)
-    name = make_id()
+    stamp, name = archive.read_stamp(session_id), make_id()
     with files.open_stream(session_id) as stream:
         if stream.damage:
             raise DamagedError(
@@ -360,8 +362,7 @@ def push_fork(archive: TeamArchive, connection: Connection, session_id: str) -> 
         whole = OutgoingSession(stream, RecordCleaner(None, lambda _path: False), files.places.directory)
         write_fork(files, name, whole.iter_records(), found)
     archive.push_session(connection, name)
-    theirs = found.owner if found.owner != reading.read_viewer(connection) else ""
-    archive.state.set_sent(session_id, SentState(stamp.text if stamp else "", archive.target_key, _BEHIND, theirs))
+    archive.note_copy(connection, found, stamp, _BEHIND)
     behind = ""
     try:
         archive.pull(connection, session_id)
