@@ -76,12 +76,7 @@ def get_checkpoint_directory(workspace: Path, home: Home) -> Path:
 
 def find_database(workspace: Path, home: Home) -> Path | None:
     """Find the directory that already holds a `memory.db` of this workspace; creates nothing."""
-    own = (
-        ()
-        if is_same_path(workspace / ".ollm", home.root) or (workspace / ".ollm").is_symlink()
-        else (workspace / ".ollm",)
-    )
-    places = (*own, get_fallback_directory(workspace, home))
+    places = (*_list_own([workspace], home), get_fallback_directory(workspace, home))
     return next((place for place in places if (place / "memory.db").is_file()), None)
 
 
@@ -93,10 +88,14 @@ def has_personal_notes(workspace: Path, home: Home) -> bool:
 
 def find_databases(workspaces: Iterable[Path], home: Home) -> list[Path]:
     """List the directories with a `memory.db` of one of these workspaces, or of any workspace kept in the home."""
-    own = [workspace / ".ollm" for workspace in workspaces]
-    places = [place for place in own if not place.is_symlink() and not is_same_path(place, home.root)]
-    found = dict.fromkeys([*places, *sorted(home.workspaces.glob("*"))])
+    found = dict.fromkeys([*_list_own(workspaces, home), *sorted(home.workspaces.glob("*"))])
     return [place for place in found if (place / "memory.db").is_file()]
+
+
+def _list_own(workspaces: Iterable[Path], home: Home) -> list[Path]:
+    """List the `.ollm` of these workspaces, without the home itself and without links."""
+    own = [workspace / ".ollm" for workspace in workspaces]
+    return [place for place in own if not place.is_symlink() and not is_same_path(place, home.root)]
 
 
 def find_untrusted_memory(workspace: Path, home: Home) -> Path | None:
