@@ -28,6 +28,11 @@ def snapshot(
     return ContextSnapshot(id=name, session_id=session_id, timestamp=timestamp, **fields)
 
 
+def save(files: SnapshotFiles, taken: ContextSnapshot) -> None:
+    files.write(taken)
+    files.register(taken)
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> SnapshotFiles:
     return SnapshotFiles(tmp_path)
@@ -39,7 +44,7 @@ def place(root: Path, name: str, session_id: str = "s1") -> Path:
 
 def test_what_was_saved_is_loaded_and_private(files: SnapshotFiles, tmp_path: Path) -> None:
     taken = snapshot("a", trigger="mode")
-    files.save(taken)
+    save(files, taken)
 
     assert files.load("a") == taken
     assert json.loads((tmp_path / MAP).read_text()) == {"a": "s1"}
@@ -48,10 +53,10 @@ def test_what_was_saved_is_loaded_and_private(files: SnapshotFiles, tmp_path: Pa
 
 
 def test_lists_are_newest_first_and_the_later_of_one_moment_is_first(files: SnapshotFiles) -> None:
-    files.save(snapshot("old", timestamp="2025"))
-    files.save(snapshot("one", timestamp="2026"))
-    files.save(snapshot("two", timestamp="2026"))
-    files.save(snapshot("other", session_id="s2"))
+    save(files, snapshot("old", timestamp="2025"))
+    save(files, snapshot("one", timestamp="2026"))
+    save(files, snapshot("two", timestamp="2026"))
+    save(files, snapshot("other", session_id="s2"))
 
     assert [entry.id for entry in files.list_summaries("s1")] == ["two", "one", "old"]
     assert files.list_summaries("s2") == [make_summary(snapshot("other", session_id="s2"))]
@@ -59,8 +64,8 @@ def test_lists_are_newest_first_and_the_later_of_one_moment_is_first(files: Snap
 
 
 def test_deleted_it_is_gone_from_file_index_and_map(files: SnapshotFiles, tmp_path: Path) -> None:
-    files.save(snapshot("a"))
-    files.save(snapshot("b"))
+    save(files, snapshot("a"))
+    save(files, snapshot("b"))
 
     assert files.delete("a") == "s1"
     assert [entry.id for entry in files.list_summaries("s1")] == ["b"]
@@ -73,18 +78,18 @@ def test_deleted_it_is_gone_from_file_index_and_map(files: SnapshotFiles, tmp_pa
 
 @pytest.mark.parametrize("wrong", ["nonsense", '{"a":"../s1"}', '{"a":"s2"}'])
 def test_a_wrong_map_misleads_nobody(files: SnapshotFiles, tmp_path: Path, wrong: str) -> None:
-    files.save(snapshot("a"))
+    save(files, snapshot("a"))
     (tmp_path / MAP).write_text(wrong)
 
     assert files.find_session("a") == "s1"
-    files.save(snapshot("b"))
+    save(files, snapshot("b"))
     assert json.loads((tmp_path / MAP).read_text()) == {"a": "s1", "b": "s1"}
 
 
 @pytest.mark.parametrize("wrong", [None, "nonsense", "[]", "{}"])
 def test_a_wrong_index_is_worked_out_again(files: SnapshotFiles, tmp_path: Path, wrong: str | None) -> None:
-    files.save(snapshot("b", timestamp="2026"))
-    files.save(snapshot("a", timestamp="2025"))
+    save(files, snapshot("b", timestamp="2026"))
+    save(files, snapshot("a", timestamp="2025"))
     index = place(tmp_path, "a").with_name(INDEX)
     index.unlink()
     if wrong is not None:
@@ -95,7 +100,7 @@ def test_a_wrong_index_is_worked_out_again(files: SnapshotFiles, tmp_path: Path,
 
 
 def test_a_broken_snapshot_is_listed_as_such_and_can_be_deleted(files: SnapshotFiles, tmp_path: Path) -> None:
-    files.save(snapshot("good"))
+    save(files, snapshot("good"))
     place(tmp_path, "bad").write_text("{")
 
     good, bad = files.list_summaries("s1")

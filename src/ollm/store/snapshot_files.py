@@ -40,13 +40,9 @@ class SnapshotFiles:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def save(self, snapshot: ContextSnapshot) -> None:
-        """Save a snapshot, durably."""
-        self.write(snapshot)
-        self.register(snapshot)
-
     def write(self, snapshot: ContextSnapshot) -> None:
-        """Write the snapshot's file; `register` then lists it. May run in a thread, since it shares no file."""
+        """Write the snapshot's file, durably; `register` then lists it. May run in a thread, since it shares no
+        file."""
         make_private_directory(self._get_directory(snapshot.session_id))
         replace_file(self._get_path(snapshot.session_id, snapshot.id), _encode_json(msgspec.to_builtins(snapshot)))
 
