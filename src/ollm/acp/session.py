@@ -193,10 +193,6 @@ class EditorSession:
             self._stopping = True
             await self.conversation.cancel()
 
-    async def set_mode(self, level: str) -> None:
-        """Set the approval level, which is the protocol's mode."""
-        await self._choose("approval", level, APPROVALS)
-
     async def set_option(self, option: str, value: str | bool) -> JsonObject:
         known = {"approval": APPROVALS, "mode": MODE_NAMES, "model": None}
         if option not in known:

@@ -113,7 +113,7 @@ class EditorSessions:
             await session.cancel()
 
     async def set_session_mode(self, session_id: str, mode_id: str) -> None:
-        await self._get(session_id).set_mode(mode_id)
+        await self._get(session_id).set_option("approval", mode_id)  # It is the protocol's mode.
 
     async def set_config_option(self, session_id: str, config_id: str, value: str | bool) -> JsonObject:
         return await self._get(session_id).set_option(config_id, value)
