@@ -20,7 +20,7 @@ from ollm.cli.options import print_result, shared_options
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import copy_environment, find_home
 from ollm.daemon.bodies import InitReply, ListedSession
-from ollm.daemon.client import DaemonClient, initialise_workspace, open_remote
+from ollm.daemon.client import DaemonClient, open_remote
 from ollm.daemon.places import RunFiles
 from ollm.domain.clock import format_stamp, now
 from ollm.domain.errors import OllmError, StorageError, UsageError, suggest_storage_fix
@@ -253,7 +253,7 @@ async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conver
             "force": start.force,
             "beside": start.beside,
         }
-        known = await initialise_workspace(client, start.workspace)
+        known = await client.call("POST", "/init", {"workspacePath": str(start.workspace)}, type=InitReply)
         if session := find_session_id(known, start):
             body["sessionId"] = session
         conversation = await open_remote(client, body)

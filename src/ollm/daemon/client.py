@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ollm.daemon.bodies import Accepted, CreatedReply, InitReply, OpenReply, Problem
+from ollm.daemon.bodies import Accepted, CreatedReply, OpenReply, Problem
 from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UnsavedError, UsageError
 from ollm.domain.events import AnyEvent, Event, MessageRecorded, TurnFinished, TurnStarted
 from ollm.domain.tools import ConfirmationAnswer
@@ -83,11 +83,6 @@ def make_error(status: int, body: bytes) -> OllmError:
     except msgspec.MsgspecError:
         return OllmError(f"The daemon answered {status}.")
     return ERRORS_BY_STATUS.get(status, OllmError)(problem.detail, action=problem.action)
-
-
-async def initialise_workspace(client: DaemonClient, workspace: Path) -> InitReply:
-    """Ask the daemon about a workspace: its trust and its sessions (W134)."""
-    return await client.call("POST", "/init", {"workspacePath": str(workspace)}, type=InitReply)
 
 
 MAX_RECONNECTS = 5
