@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ollm.domain.session import Session
     from ollm.runtime.base import ConversationOptions
     from ollm.runtime.parts import ConversationParts
-    from ollm.runtime.resume.resume import ResumeSource
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.services.message_search.embeddings import SessionEmbedder
     from ollm.services.message_search.search import MessageMatch
@@ -214,21 +213,18 @@ MAX_RECORD_MESSAGES = 1000  # More would make a resume slow.
 
 async def resume_session(storage: Storage, parts: ConversationParts, resumed: LoadedSession) -> int:
     """Fill the prompt with the session's state and return the number of its newest message."""
-    from ollm.runtime.resume.resume import resume_prompt
+    from ollm.runtime.resume.resume import ResumeSource, resume_prompt
 
     session = resumed.session
     storage.scope.context.check_ownership(session)
-    before = session.metadata.workspace
-    is_former, works_here = storage.scope.context.is_former(before), storage.scope.works_here(before)
-    if is_former:
-        storage.notices.append(f"This folder was moved from {before}; continuing here.")
-    elif not works_here:
-        storage.notices.append(f"This session worked in {before}; continuing in {storage.scope.path}.")
-    if is_former or not works_here or before is None:
-        await storage.session.update_metadata({"workspace": storage.session.workspace})
-    if resumed.damage:
-        storage.notices.append(f"The session file was damaged: {resumed.damage}")
-    source = _find_source(storage, resumed)
+    await _note_changes(storage, resumed)
+    source = ResumeSource(
+        session=session,
+        load=storage.session.load,
+        record=storage.scope.context.get_record(session, lambda: _load_newest(storage, resumed)),
+        kept=read_saved_context(storage.scope.database.load_context(session.session_id)),
+        snapshot=lambda name: read_context(storage.snapshot_files.load(name)),
+    )
     pause_plan(parts, source.record.plan.paused)
     if steps := source.record.plan.steps:
         storage.notes.restore_todos([(step.text, step.done) for step in steps])
@@ -243,20 +239,21 @@ async def resume_session(storage: Storage, parts: ConversationParts, resumed: Lo
     return newest
 
 
-def _find_source(storage: Storage, resumed: LoadedSession) -> ResumeSource:
-    from ollm.runtime.resume.resume import ResumeSource
+async def _note_changes(storage: Storage, resumed: LoadedSession) -> None:
+    """Tell if the session worked elsewhere or was damaged; from now on it works here."""
+    before = resumed.session.metadata.workspace
+    is_former, works_here = storage.scope.context.is_former(before), storage.scope.works_here(before)
+    if is_former:
+        storage.notices.append(f"This folder was moved from {before}; continuing here.")
+    elif not works_here:
+        storage.notices.append(f"This session worked in {before}; continuing in {storage.scope.path}.")
+    if is_former or not works_here or before is None:
+        await storage.session.update_metadata({"workspace": storage.session.workspace})
+    if resumed.damage:
+        storage.notices.append(f"The session file was damaged: {resumed.damage}")
 
-    session = resumed.session
 
-    def load() -> Session:
-        if resumed.skipped:
-            return storage.session.load(MessagePage(None, MAX_RECORD_MESSAGES))
-        return msgspec.structs.replace(session, messages=session.messages[-MAX_RECORD_MESSAGES:])
-
-    return ResumeSource(
-        session=session,
-        load=storage.session.load,
-        record=storage.scope.context.get_record(session, load),
-        kept=read_saved_context(storage.scope.database.load_context(session.session_id)),
-        snapshot=lambda name: read_context(storage.snapshot_files.load(name)),
-    )
+def _load_newest(storage: Storage, resumed: LoadedSession) -> Session:
+    if resumed.skipped:
+        return storage.session.load(MessagePage(None, MAX_RECORD_MESSAGES))
+    return msgspec.structs.replace(resumed.session, messages=resumed.session.messages[-MAX_RECORD_MESSAGES:])
