@@ -21,12 +21,17 @@ from ollm.domain.struct import Data
 
 MAX_KEPT_EVENTS = 5_000
 MAX_WAITING_EVENTS = 10_000
+MAX_NUMBER_DIGITS = 18
 PING_SECONDS = 15.0
 PING = b": ping\n\n"
 
 
 class StreamReset(Data, frozen=True, tag_field="type", tag="reset"):
     """The events before this one are not kept: read the sessions anew."""
+
+
+def parse_event_number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_NUMBER_DIGITS else None
 
 
 class EventFrame:
@@ -172,7 +177,6 @@ class EventFeed(EventLog):
     def _parse(self, known: str | None) -> int | None:
         """Parse the number a client knows; None if the events after it are not kept."""
         run, _, digits = (known or "").partition("-")
-        if run != self.run or not (digits.isascii() and digits.isdigit() and len(digits) < 18):
-            return None
+        number = parse_event_number(digits) if run == self.run else None
         oldest = self._frames[0][0] if self._frames else 1
-        return int(digits) if oldest - 1 <= int(digits) <= self.last else None
+        return number if number is not None and oldest - 1 <= number <= self.last else None

@@ -40,7 +40,7 @@ from ollm.daemon.bodies import (
     WorkspaceLine,
 )
 from ollm.daemon.devices import LOCAL_COMMANDS, Device, require_local
-from ollm.daemon.event_log import EventReader, StreamReset
+from ollm.daemon.event_log import EventReader, StreamReset, parse_event_number
 from ollm.daemon.hub import DaemonSession
 from ollm.daemon.service import BadPathError, DaemonService, parse_workspace
 from ollm.domain.errors import BusyError, DeniedError, NotFoundError
@@ -53,7 +53,6 @@ from ollm.services.session_export import render_export
 
 Limit = Annotated[int, Parameter(ge=1, le=1000)]
 Folder = Annotated[str, Parameter(max_length=MAX_PATH_CHARS, schema_extra=NO_PATH_FORMAT)]
-MAX_NUMBER_DIGITS = 18
 MEDIA = {"json": "application/json", "markdown": "text/markdown", "html": "text/html"}
 
 
@@ -144,11 +143,8 @@ async def list_sessions(
     waiting = sum(line["questions"] > 0 for line in lines)
     headers = {"x-total-count": str(len(found)), "x-waiting-count": str(waiting)}
     if offset + limit < len(found):
-        same = (
-            urlencode({"q": q, "workspace": workspace, "status": status}) if q or workspace or status != "all" else ""
-        )
-        link = f"/sessions?limit={limit}&offset={offset + limit}{'&' if same else ''}{same}"
-        headers["link"] = f'<{link}>; rel="next"'
+        page = {"limit": limit, "offset": offset + limit, "q": q, "workspace": workspace, "status": status}
+        headers["link"] = f'</sessions?{urlencode(page)}>; rel="next"'
     return Response(msgspec.convert(found[offset : offset + limit], list[ListedSession]), headers=headers)
 
 
@@ -243,13 +239,8 @@ async def session_events(
 ) -> Stream:
     """Everything that happens in a session; Last-Event-ID says what is known already."""
     service.hub.make_room_for_client()
-    known = parse_event_number(last_event_id) if last_event_id else held.log.last
+    known = parse_event_number(last_event_id) or 0 if last_event_id else held.log.last
     return make_event_stream(held.log.open_reader(known))
-
-
-def parse_event_number(text: str) -> int:
-    """Parse the number of an event; 0 if it is not one."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_NUMBER_DIGITS else 0
 
 
 @post("/sessions/{session_id:str}/commands", status_code=200)
