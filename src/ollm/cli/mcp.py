@@ -44,7 +44,7 @@ def mcp() -> None:
 def list_servers(process: ProcessScope, as_json: bool) -> None:
     """List the configured servers.
 
-    With what they offered when they were last asked; none is started.
+    Shows the tools of the last contact; no server is started.
     """
     servers, problems = read_configured_servers(process)
     for problem in problems:

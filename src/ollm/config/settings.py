@@ -253,7 +253,7 @@ class ProviderSettings(Data, frozen=True):
 
 
 class ModelSettings(Data, frozen=True):
-    """What requests to a model carry besides the conversation. Unset fields are not sent: the server's own apply."""
+    """Values sent to a model with each request. Unset fields are left out: the server's own apply."""
 
     temperature: Annotated[Annotated[float, Meta(ge=0)] | None, Meta(description="Randomness; 0: the likeliest.")] = (
         None

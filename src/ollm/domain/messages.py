@@ -80,7 +80,7 @@ class Message(SparseData, frozen=True):
 
     @property
     def mark(self) -> str:
-        """What stands beside the role: an interruption, or the paired device that sent it."""
+        """The note beside the role: an interruption, or the paired device that sent it."""
         sent = f" from {self.origin}" if self.role == "user" and self.origin else ""
         return f"{sent} (interrupted)" if self.interrupted else sent
 

@@ -261,7 +261,7 @@ class PlanState(Data, frozen=True):
 
 
 class ShownSession(Data, frozen=True):
-    """What every list shows of a session. A fork names its `parent`."""
+    """The entry of a session in every list. A fork names its `parent`."""
 
     session_id: str
     title: str

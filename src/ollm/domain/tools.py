@@ -41,7 +41,7 @@ class ErrorInfo(Data, frozen=True):
 
 
 class CallOutput(SparseData, frozen=True):
-    """What a call brought: one channel for the model, one for the person.
+    """The result of a call: one channel for the model, one for the person.
 
     `full_output` holds the text truncated from `llm_content` (up to 1 MiB), so that `recall` can read it.
     `diff` and `images` are displayed, or sent to models with vision; they are not part of the text.

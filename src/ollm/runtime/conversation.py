@@ -311,7 +311,7 @@ class IdleCompaction:
             self._task.cancel()
 
     async def stop(self) -> None:
-        """Stop the request and wait for its end. What is done stays."""
+        """Stop the request and wait for its end. Work already done stays."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()

@@ -2,7 +2,8 @@
 
 Files are searched as bytes, in each form in which we write a text, and replaced as a whole, so that a kill leaves each
 one as it was or done; running it again completes the rest. What can be made again (the index, caches) or would bring
-the text back (undo copies, saved file states and slots) is deleted. Files that a person wrote are only named.
+the text back (undo copies, saved file states and slots) is deleted. Files that people wrote are reported and left
+unchanged.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Outcome = Literal["replaced", "deleted", "kept", "failed"]
 
 
 class ScrubbedFile(Data, frozen=True):
-    """A file that held the text. `kept` is one of the person, which is not changed."""
+    """A file that held the text. The outcome `kept` is for people's own files, which are not changed."""
 
     path: str
     count: int

@@ -77,7 +77,7 @@ def choose_notification(environment: Mapping[str, str]) -> str:
 
 
 class ScreenOptions(Data, frozen=True):
-    """What a screen is built with. `save` sets a setting of the screen."""
+    """The options of a screen. `save` sets a setting of the screen."""
 
     history: Path
     workspace: Path

@@ -128,7 +128,7 @@ def make_section(
 def describe_unsaved(
     conversation: ConversationParts, checkpoints: FileCheckpoints, number: int | None, *, saved: bool
 ) -> list[DiffSection]:
-    """What is known without a saved state: the edits in the archive. Nothing where none was changed."""
+    """Describe the edits in the archive, when no saved state exists. Returns nothing for a file without edits."""
     off = checkpoints.reason_off
     diffs = collect_edits(conversation, number or 0, number or MAX_MESSAGES)
     if not off and (saved or not diffs):

@@ -101,7 +101,7 @@ def parse_pairs(text: str, takes: Sequence[str] = ()) -> dict[str, str]:
 
 
 def is_named(word: str, takes: Sequence[str]) -> bool:
-    """Whether a word is `name=value`: by its name where the names are known."""
+    """Return True if a word is `name=value`; if the names are known, only for one of them."""
     name, equals, _ = word.partition("=")
     return bool(equals) and (name in takes or name.isidentifier())
 

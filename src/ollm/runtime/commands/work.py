@@ -219,7 +219,7 @@ async def swap_edit(conversation: ConversationParts, kind: CopyKind) -> CommandR
 
 @asynccontextmanager
 async def record_undo(conversation: ConversationParts) -> AsyncIterator[None]:
-    """What is undone is a change of this session's, not of others': /rewind and /diff know of it."""
+    """Record an undone edit as a change of this session, so that /rewind and /diff know of it."""
     session_id = conversation.session.id
     checkpoints = conversation.checkpoints.get() if conversation.checkpoints_enabled and session_id else None
     newest = conversation.session.load_page(None, 1)

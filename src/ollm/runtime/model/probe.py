@@ -143,7 +143,7 @@ class Probe:
         return await self._run_trials(facts, trials)
 
     async def find_faults(self, facts: ModelFacts) -> ModelCard:
-        """Run only the trials that find faults of the server and its template. What else is known stays."""
+        """Run only the trials that find faults of the server and its template. Other facts stay."""
         trials: Trials = {
             "speed": self._try_speed,
             **self._list_template_trials(),

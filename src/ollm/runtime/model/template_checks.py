@@ -53,7 +53,7 @@ def build_tool(description: str) -> ToolSchema:
 
 
 class PromptReading(Data, frozen=True):
-    """What the server made of a request: its prompt, or the tokens of it, or the reason for a refusal."""
+    """The server's reading of a request: its prompt, or the number of its tokens, or the reason for a refusal."""
 
     prompt: str | None = None
     tokens: int = 0

@@ -183,7 +183,7 @@ class AnswerParser:
 
     @property
     def mistake(self) -> str:
-        """Why an attempt at a call in the text is none."""
+        """The reason why an attempt at a call in the text is not a call."""
         return self.written.mistake if self.written else ""
 
     async def parse_stream(self, pieces: AsyncGenerator[AnyPiece, None]) -> AsyncGenerator[AnyPiece, None]:

@@ -153,7 +153,7 @@ class Prompt:
         self.refresh_system_prompt()
 
     def set_thinking(self, origin: str, replay: ReplayThinking) -> None:
-        """Set whose thinking goes back, and how much of it. What another model left is removed."""
+        """Set whose thinking goes back, and how much of it. The thinking of other models is removed."""
         if (self.model.origin, self.model.replay) != (origin, replay):
             self.model = msgspec.structs.replace(self.model, origin=origin, replay=replay)
             self._parts.restart()

@@ -117,7 +117,7 @@ def _begins_inside(new: list[str], old: list[str]) -> bool:
 
 
 def read_replacements(body: str) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of a search/replace block, or () if it is none."""
+    """Return the pairs of a search/replace block, or () if it is not one."""
     return tuple((found[1].rstrip("\n"), found[2].rstrip("\n")) for found in _SEARCH.finditer(body))
 
 

@@ -43,7 +43,7 @@ Row = dict[str, Any]
 
 
 class IndexWork(NamedTuple):
-    """What an index gives to those who update it: sessions that were not read, and those read in part, are noted."""
+    """The part of an index that its updates use. Sessions that were not read, or only in part, are noted."""
 
     connection: sqlite3.Connection
     unread: dict[str, int]

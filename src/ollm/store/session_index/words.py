@@ -55,7 +55,7 @@ class SearchWord(NamedTuple):
 
 
 class _FoldTable(dict[int, str]):
-    """What each character is folded to, found when it is first met; one that `is_word` gets blanks around it."""
+    """The folded form of each character, computed on first use; a character that `is_word` gets blanks around it."""
 
     def __init__(self, is_word: Callable[[str], bool]) -> None:
         self._is_word = is_word

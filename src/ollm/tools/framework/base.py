@@ -276,7 +276,7 @@ class ToolDescription(Data, frozen=True):
 
 
 class ToolSpec(ToolDescription, frozen=True, kw_only=True):
-    """What the registry holds, wherever the tool comes from: ours, an extension's, an MCP server's.
+    """A tool in the registry: one of ours, an extension's or an MCP server's.
 
     `parse` raises ToolFailure("ValidationError") with one line per mistake.
     """
