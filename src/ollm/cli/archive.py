@@ -16,15 +16,7 @@ from ollm.archive.reading import list_sessions, search_messages
 from ollm.archive.shipper import ArchiveShipper, run_quietly
 from ollm.archive.team_archive import PushReport, TeamArchive, push_fork
 from ollm.cli.completion import complete_session
-from ollm.cli.options import (
-    confirm_or_fail,
-    make_progress,
-    print_json,
-    print_result,
-    resolve_workspace,
-    shared_options,
-    warn,
-)
+from ollm.cli.options import confirm_or_fail, make_progress, print_json, print_result, shared_options, warn
 from ollm.cli.sessions.listing import parse_since, print_hits, print_sessions
 from ollm.domain.errors import BusyError, ExitCode, UsageError
 from ollm.domain.text import format_count
@@ -217,7 +209,7 @@ def search(text: tuple[str, ...], role: str | None, since: str | None, limit: in
 @click.argument("session", metavar="ID")
 @click.option("--fork", is_flag=True, help="Make a new session from it, with an id of its own.")
 @shared_options("workspace")
-def pull(session: str, fork: bool, workspace: str | None) -> None:
+def pull(session: str, fork: bool, workspace: Path) -> None:
     """Get a session from the archive as it was archived; go on with it with `ollm -r ID`.
 
     A session of a folder that this machine does not have goes to the current one, or to --workspace.
@@ -226,7 +218,7 @@ def pull(session: str, fork: bool, workspace: str | None) -> None:
     archive = TeamArchive(process)
     with archive.connect() as connection:
         pulled = archive.pull(connection, session, fork=fork)
-    place = find_place(process, pulled.session_id, resolve_workspace(workspace))
+    place = find_place(process, pulled.session_id, workspace)
     if pulled.damaged:
         warn(f"it was damaged when it was archived: {make_printable(pulled.damaged)}.")
     if pulled.unchanged:

@@ -20,14 +20,7 @@ from msgspec.structs import replace
 from ollm.app.process import ProcessScope
 from ollm.app.worktrees import WorktreeManager
 from ollm.cli.commands import CommandTable, LazyGroup
-from ollm.cli.options import (
-    confirm_or_fail,
-    format_table,
-    print_result,
-    resolve_workspace,
-    shared_options,
-    warn,
-)
+from ollm.cli.options import confirm_or_fail, format_table, print_result, shared_options, warn
 from ollm.cli.text_printer import show_waiting
 from ollm.config.settings import Check
 from ollm.domain.errors import OllmError, UsageError
@@ -72,9 +65,9 @@ def compare() -> None:
 
 @click.command("list")
 @shared_options("workspace", "json")
-def list_tasks(workspace: str | None, as_json: bool) -> None:
+def list_tasks(workspace: Path, as_json: bool) -> None:
     """List the tasks of this project."""
-    tasks = load_tasks(resolve_workspace(workspace))
+    tasks = load_tasks(workspace)
     rows = [(name, one.start[:12], one.limit, shorten_line(one.request, 60)) for name, one in tasks.items()]
     empty = "No tasks yet: `ollm compare add` makes one."
     print_result(tasks, format_table(("task", "start", "limit", "request"), rows, empty), as_json=as_json)
@@ -95,12 +88,11 @@ def list_tasks(workspace: str | None, as_json: bool) -> None:
 @click.option("--limit", default="10m", show_default=True, metavar="TIME", help="For the work, and for the check.")
 @click.option("--allow-network", "network", is_flag=True, help="It needs a network; `run --network` allows it.")
 @shared_options("workspace", "yes")
-def add(name: str | None, workspace: str | None, yes: bool, **options: Any) -> None:
+def add(name: str | None, workspace: Path, yes: bool, **options: Any) -> None:
     """Add a task: a request, the commit to start from, and a check. It is shown before it is written."""
-    place = resolve_workspace(workspace)
-    load_tasks(place)  # It reports a mistake in the file before anything runs.
+    load_tasks(workspace)  # It reports a mistake in the file before anything runs.
     parse_limit(options["limit"])
-    space, options["keep"] = CompareSpace(place), options["keep"] or KEPT_FILES
+    space, options["keep"] = CompareSpace(workspace), options["keep"] or KEPT_FILES
     session, commits, writer = (options.pop(key) for key in ("from_session", "from_commits", "rewrite"))
     if writer and not commits:
         raise UsageError("--rewrite goes with --from-commits.")

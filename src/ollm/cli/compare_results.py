@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from ollm.app.compare_page import render_file
 from ollm.app.process import ProcessScope
-from ollm.cli.options import confirm_or_fail, format_table, print_result, resolve_workspace, shared_options, warn
+from ollm.cli.options import confirm_or_fail, format_table, print_result, shared_options, warn
 from ollm.cli.sessions.view import resolve_target, write_export
 from ollm.config.change import set_setting
 from ollm.domain.text import format_count
@@ -28,11 +30,10 @@ HEADINGS = ("model", "passed", "a round", "s", "reading", "writing", "tools", "r
 @click.option("--html", metavar="FILE", help="Write a page with the sessions of all runs.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @shared_options("workspace", "json")
-def show(html: str | None, force: bool, workspace: str | None, as_json: bool) -> None:
+def show(html: str | None, force: bool, workspace: Path, as_json: bool) -> None:
     """Show the newest comparison of this project."""
-    place = resolve_workspace(workspace)
-    process = ProcessScope(workspace=place)
-    comparison = load_newest(find_results(process.home.root, place))
+    process = ProcessScope(workspace=workspace)
+    comparison = load_newest(find_results(process.home.root, workspace))
     if html:
         target = resolve_target(html, force)
         page = render_file(comparison, process.session_files.open_stream)
@@ -44,11 +45,10 @@ def show(html: str | None, force: bool, workspace: str | None, as_json: bool) ->
 
 @click.command()
 @shared_options("workspace", "yes", "json")
-def best(workspace: str | None, yes: bool, as_json: bool) -> None:
+def best(workspace: Path, yes: bool, as_json: bool) -> None:
     """Name the best model for each role by the newest comparison, and set `roles` after a question."""
-    place = resolve_workspace(workspace)
-    process = ProcessScope(workspace=place)
-    found = choose_best(load_newest(find_results(process.home.root, place)))
+    process = ProcessScope(workspace=workspace)
+    found = choose_best(load_newest(find_results(process.home.root, workspace)))
     rows = [(role, one["model"], one["reason"]) for role, one in found.items()]
     print_result(found, format_table(("role", "model", "because it"), rows), as_json=as_json)
     if as_json and not yes:

@@ -20,12 +20,7 @@ from ollm.cli.commands import complete_late
 from ollm.cli.compare import TIMED_OUT, CompareSpace
 from ollm.cli.compare_results import print_comparison
 from ollm.cli.machine import inspect_hardware, measure_power
-from ollm.cli.options import (
-    parse_pairs,
-    resolve_workspace,
-    shared_options,
-    warn,
-)
+from ollm.cli.options import parse_pairs, shared_options, warn
 from ollm.cli.text_printer import show_waiting
 from ollm.config.change import parse_setting
 from ollm.config.roles import parse_role
@@ -72,9 +67,9 @@ QUANT = r"\b(?:I?Q\d\w*|BF16|F16|F32|FP8|FP4|AWQ|GPTQ|MXFP4|INT[48])\b"
 @click.option("--limit", default="", metavar="TIME", help="For each run, in place of the tasks' own: 90s, 10m, 2h.")
 @click.option("--network", is_flag=True, help="Let tasks that ask for it use the network.")
 @shared_options("workspace", "json")
-def run(tasks: tuple[str, ...], workspace: str | None, as_json: bool, **options: Any) -> None:
+def run(tasks: tuple[str, ...], workspace: Path, as_json: bool, **options: Any) -> None:
     """Run tasks (default: all) with models, one after the other. Ctrl-C stops; the same command goes on later."""
-    space = CompareSpace(resolve_workspace(workspace))
+    space = CompareSpace(workspace)
     assert space.process.workspace is not None
     known = load_tasks(space.process.workspace)
     for name in (name for name in tasks or known or ("",) if name not in known):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import click
 
 from ollm.app.process import ProcessScope
 from ollm.cli.completion import complete_setting, complete_value
-from ollm.cli.options import print_json, print_result, resolve_workspace, shared_options, warn
+from ollm.cli.options import print_json, print_result, shared_options, warn
 from ollm.config.change import set_setting, unset_setting
 from ollm.config.environment import copy_environment, find_home
 from ollm.config.load import LoadedSettings, find_variable, load_settings
@@ -58,12 +59,12 @@ def path() -> None:
 @config.command()
 @shared_options("workspace", "json")
 @click.pass_context
-def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
+def check(context: click.Context, workspace: Path, as_json: bool) -> None:
     """List all problems; exit code 2 if there are any."""
-    place, environment = resolve_workspace(workspace), copy_environment()
-    loaded = load_settings(find_home(environment), environment, workspace=place, trusted=True)
+    environment = copy_environment()
+    loaded = load_settings(find_home(environment), environment, workspace=workspace, trusted=True)
     problems = [*loaded.problems, *_find_rule_problems(loaded), *_find_hook_and_server_problems(loaded)]
-    process = ProcessScope(workspace=place)
+    process = ProcessScope(workspace=workspace)
     unmatched = [] if problems else asyncio.run(process.providers.list_unmatched_settings(loaded.settings))
     shown = [_serialize_problem(problem) for problem in problems]
     document = {"ok": not problems, "problems": shown, "unmatched": unmatched}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
 from ollm.app.closed_session import ClosedSession
 from ollm.app.process import ProcessScope
-from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn
+from ollm.cli.options import format_table, print_result, shared_options, warn
 from ollm.cli.sessions.view import resolve_session_id, warn_damage
 from ollm.domain.errors import NotFoundError
 from ollm.domain.session import Session
@@ -33,14 +34,13 @@ def context() -> None:
 
 @context.command()
 @shared_options("session", "workspace", "json")
-def show(session: str | None, workspace: str | None, as_json: bool) -> None:
+def show(session: str | None, workspace: Path, as_json: bool) -> None:
     """Print every part of the next prompt, with its tokens.
 
     Without ID, for the newest session of the workspace.
     """
-    place = resolve_workspace(workspace)
-    process = ProcessScope(workspace=place)
-    prompt = asyncio.run(_build_prompt(ClosedSession(process, place), _load_session(process, session, workspace)))
+    process = ProcessScope(workspace=workspace)
+    prompt = asyncio.run(_build_prompt(ClosedSession(process, workspace), _load_session(process, session, workspace)))
     budget, hidden = prompt.compute_budget(), count_hidden_tools(prompt)
     numbers = {name: getattr(budget, name) for name in ("window", "limit", "available", "trigger")}
     settings = list_request_settings(find_model_settings(process.settings.models, prompt.model.model))
@@ -56,7 +56,7 @@ async def _build_prompt(closed: ClosedSession, session: Session | None) -> Promp
     return closed.build_next_prompt(session, None if session else await closed.choose_model())
 
 
-def _load_session(process: ProcessScope, session: str | None, workspace: str | None) -> Session | None:
+def _load_session(process: ProcessScope, session: str | None, workspace: Path) -> Session | None:
     try:
         loaded = process.session_files.read(resolve_session_id(process, session, workspace))
     except NotFoundError as error:

@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_files(workspace: str | None) -> Iterator[tuple[Path, FileDiscoveryService]]:
-    """Open the workspace's root and file discovery. Its failures are raised as UsageError."""
-    root = resolve_workspace(workspace)
+def open_files(root: Path) -> Iterator[FileDiscoveryService]:
+    """Open the file discovery of a workspace. Its failures are raised as UsageError."""
     scope = WorkspaceScope(ProcessScope(workspace=root), root)
     try:
-        yield root, scope.discovery
+        yield scope.discovery
     except ToolFailure as failure:
         raise UsageError(failure.message) from failure
     finally:
         scope.close()
 
 
-def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as_json: bool = False) -> None:
-    with open_files(workspace) as (root, discovery):
+def show_files(root: Path | None = None, patterns: Sequence[str] = (), *, as_json: bool = False) -> None:
+    root = root or resolve_workspace()
+    with open_files(root) as discovery:
         options = DiscoveryOptions(root=str(root), include_patterns=_make_globs(root, patterns))
         answer = discovery.read_paths(options, links=True)
         if not answer.paths:

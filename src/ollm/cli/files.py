@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ollm.cli.file_list import open_files, show_files
-from ollm.cli.options import print_result, resolve_workspace, shared_options
+from ollm.cli.options import print_result, shared_options
 from ollm.domain.errors import OllmError
 from ollm.domain.messages import ToolCall
 from ollm.system.install_command import describe_extra_install
@@ -23,7 +23,7 @@ tokens_option = click.option(
 @click.argument("path")
 @tokens_option
 @shared_options("workspace", "json")
-def show_outline(path: str, tokens: int | None, workspace: str | None, as_json: bool) -> None:
+def show_outline(path: str, tokens: int | None, workspace: Path, as_json: bool) -> None:
     """Show the classes and functions of the file PATH with their line numbers; of a directory, its map."""
     _run_outline(path, tokens, workspace, as_json=as_json)
 
@@ -32,12 +32,12 @@ def show_outline(path: str, tokens: int | None, workspace: str | None, as_json: 
 @click.argument("directory", metavar="[DIR]", default=".")
 @tokens_option
 @shared_options("workspace", "json")
-def show_map(directory: str, tokens: int | None, workspace: str | None, as_json: bool) -> None:
+def show_map(directory: str, tokens: int | None, workspace: Path, as_json: bool) -> None:
     """Show the definitions in DIR (default: the workspace) that other files use most, within a budget of tokens."""
     _run_outline(directory, tokens, workspace, as_json=as_json)
 
 
-def _run_outline(path: str, tokens: int | None, workspace: str | None, *, as_json: bool) -> None:
+def _run_outline(path: str, tokens: int | None, workspace: Path, *, as_json: bool) -> None:
     """Run the outline tool under a model call's policy and limits. Confirmations count as given."""
     import asyncio
 
@@ -48,7 +48,7 @@ def _run_outline(path: str, tokens: int | None, workspace: str | None, *, as_jso
     if not is_available():
         raise OllmError("Outlines and maps need the extra `code`.", action=describe_extra_install("code"))
     options = ConversationOptions(
-        workspace=resolve_workspace(workspace),
+        workspace=workspace,
         grants=("outline",),
         yes=True,
         one_shot=True,
@@ -88,7 +88,7 @@ class FilesCommand(click.Command):
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
 @click.option("--explain", metavar="PATH", help="Show which rule includes or hides PATH.")
 @shared_options("workspace", "json")
-def files(patterns: tuple[str, ...], explain: str | None, workspace: str | None, as_json: bool) -> None:
+def files(patterns: tuple[str, ...], explain: str | None, workspace: Path, as_json: bool) -> None:
     """List the files the agent can see, after ignore rules. A PATTERN is a glob or a directory.
 
     \b
@@ -98,13 +98,13 @@ def files(patterns: tuple[str, ...], explain: str | None, workspace: str | None,
     if explain is not None:
         _explain_path(explain, workspace, as_json=as_json)
     else:
-        show_files(patterns, workspace, as_json=as_json)
+        show_files(workspace, patterns, as_json=as_json)
 
 
-def _explain_path(path: str, workspace: str | None, *, as_json: bool) -> None:
+def _explain_path(path: str, workspace: Path, *, as_json: bool) -> None:
     import asyncio
 
-    with open_files(workspace) as (root, discovery):
-        why = asyncio.run(discovery.explain(str(root), path))
+    with open_files(workspace) as discovery:
+        why = asyncio.run(discovery.explain(str(workspace), path))
     shown = "shown" if why.shown else "not shown"
     print_result(why, f"{make_printable(path)} is {shown}: {make_printable(why.reason)}.", as_json=as_json)

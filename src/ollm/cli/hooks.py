@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ollm.app.process import ProcessScope
-from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn
+from ollm.cli.options import format_table, print_result, shared_options, warn
 from ollm.config.change import put_mapping_entry
 from ollm.domain.errors import UsageError
 from ollm.extensions.hook_settings import read_hooks
@@ -40,15 +40,15 @@ def list_hooks(process: ProcessScope, as_json: bool) -> None:
 @hooks.command("import")
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @shared_options("workspace")
-def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
+def import_hooks(files: tuple[Path, ...], workspace: Path) -> None:
     """Copy the hooks of Claude Code into your settings.
 
     From FILE, or from .claude/settings.json here and in your home directory. The scripts stay where they are. Those of
     your home run outside the sandbox, as they do in Claude Code; those of the workspace inside it.
     """
-    process, place = ProcessScope(), resolve_workspace(workspace)
-    named = files or tuple(root / name for root in (place, Path.home()) for name in SETTINGS_FILES)
-    found = collect_hooks([file for file in named if files or file.is_file()], place)
+    process = ProcessScope()
+    named = files or tuple(root / name for root in (workspace, Path.home()) for name in SETTINGS_FILES)
+    found = collect_hooks([file for file in named if files or file.is_file()], workspace)
     if not found:
         raise UsageError("No hooks were found.", action="Name the settings file: ollm hooks import FILE.")
     for event, entries in found.items():

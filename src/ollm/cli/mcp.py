@@ -13,15 +13,7 @@ import click
 from ollm.app.mcp_setup import create_mcp_servers, open_catalogue_file, read_configured_servers
 from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
-from ollm.cli.options import (
-    format_table,
-    parse_json,
-    parse_pairs,
-    print_result,
-    resolve_workspace,
-    shared_options,
-    warn,
-)
+from ollm.cli.options import format_table, parse_json, parse_pairs, print_result, shared_options, warn
 from ollm.config.change import put_mapping_entry, unset_setting
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
@@ -127,17 +119,17 @@ def add_json(name: str, text: str, force: bool) -> None:
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @click.option("--force", is_flag=True, help="Replace servers of the same names.")
 @shared_options("workspace")
-def import_servers(files: tuple[str, ...], force: bool, workspace: str | None) -> None:
+def import_servers(files: tuple[str, ...], force: bool, workspace: Path) -> None:
     """Copy servers from Claude Code, Cursor, VS Code or Gemini.
 
     They are added to your settings from FILE, or from where these clients keep them, here and in your home directory.
     """
-    place, known = resolve_workspace(workspace), ProcessScope().settings.mcp_servers
-    named = [Path(file) for file in files] or find_foreign_files(place, Path.home())
+    known = ProcessScope().settings.mcp_servers
+    named = [Path(file) for file in files] or find_foreign_files(workspace, Path.home())
     taken: set[str] = set()
     for file in named:
         try:
-            servers, notes = read_foreign_file(file, place)
+            servers, notes = read_foreign_file(file, workspace)
         except UsageError as error:
             warn(str(error))
             continue
@@ -226,12 +218,12 @@ def logout(name: str) -> None:
 @mcp.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @shared_options("workspace", "json")
-def test(names: tuple[str, ...], workspace: str | None, as_json: bool) -> int:
+def test(names: tuple[str, ...], workspace: Path, as_json: bool) -> int:
     """Connect to servers and list what they offer.
 
     Exit code 1 if one fails.
     """
-    found = asyncio.run(ask_servers(resolve_workspace(workspace), names))
+    found = asyncio.run(ask_servers(workspace, names))
     document = [{"name": name, **serialize_answer(answer)} for name, answer in found.items()]
     lines = [line for name, answer in found.items() for line in format_answer(name, answer)]
     print_result(document, "\n".join(lines) or "No MCP servers configured.", as_json=as_json)

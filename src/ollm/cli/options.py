@@ -9,19 +9,22 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ollm.config.environment import copy_environment, wants_colour
 from ollm.domain.errors import OllmError, UsageError
 from ollm.system.terminal_text import escape_json, make_printable, wrap_words
 
+if TYPE_CHECKING:
+    import click
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def shared_options(*names: str) -> Callable[[Command], Command]:
-    """Add parameters that commands share: `session` (for `resolve_session_id`), `workspace` (for `resolve_workspace`),
-    `process` (the ProcessScope of that workspace), `yes` (for `confirm_or_fail`), `json` (`as_json`), `tasks`, and
-    `since`, `role` and `limit` of a search."""
+    """Add parameters that commands share: `session` (for `resolve_session_id`), `workspace` (its path), `within` (that
+    path if it was given), `process` (the ProcessScope of the workspace), `yes` (for `confirm_or_fail`), `json`
+    (`as_json`), `tasks`, and `since`, `role` and `limit` of a search."""
 
     def decorate(command: Command) -> Command:
         import click
@@ -33,8 +36,9 @@ def shared_options(*names: str) -> Callable[[Command], Command]:
         roles, amount = click.Choice(["user", "assistant", "system", "tool"]), click.IntRange(min=1, max=1000)
         known: dict[str, Callable[[Command], Command]] = {
             "session": click.argument("session", metavar="[ID]", required=False, shell_complete=complete),
-            "workspace": click.option("--workspace", metavar="DIR", help=place),
-            "process": click.option("--workspace", "process", metavar="DIR", callback=_open_process, help=place),
+            "workspace": click.option("--workspace", metavar="DIR", callback=_resolve_option, help=place),
+            "within": click.option("--workspace", "within", metavar="DIR", callback=_resolve_option, help=place),
+            "process": click.option("--workspace", "process", metavar="DIR", callback=_resolve_option, help=place),
             "yes": click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
             "json": click.option("--json", "as_json", is_flag=True, help="Print JSON."),
             "tasks": click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks."),
@@ -49,13 +53,18 @@ def shared_options(*names: str) -> Callable[[Command], Command]:
     return decorate
 
 
-def _open_process(_context: object, _parameter: object, named: str | None) -> object:
+def _resolve_option(_context: object, parameter: click.Parameter, named: str | None) -> object:
+    if parameter.name == "within" and not named:
+        return None
+    workspace = resolve_workspace(named)
+    if parameter.name != "process":
+        return workspace
     from ollm.app.process import ProcessScope
 
-    return ProcessScope(workspace=resolve_workspace(named))
+    return ProcessScope(workspace=workspace)
 
 
-def resolve_workspace(named: str | None) -> Path:
+def resolve_workspace(named: str | None = None) -> Path:
     """Resolve the real path of the workspace. Raises UsageError unless it is a directory."""
     path = Path(named).expanduser() if named else Path.cwd()
     try:

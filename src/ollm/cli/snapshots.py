@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import click
 
 from ollm.app.closed_session import ClosedSession
 from ollm.app.process import ProcessScope
-from ollm.cli.options import (
-    confirm_or_fail,
-    format_table,
-    print_result,
-    resolve_workspace,
-    shared_options,
-)
+from ollm.cli.options import confirm_or_fail, format_table, print_result, resolve_workspace, shared_options
 from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.clock import format_age
 from ollm.domain.errors import OllmError
@@ -33,7 +28,7 @@ def snapshots() -> None:
 
 @snapshots.command("list")
 @shared_options("session", "workspace", "json")
-def list_snapshots(session: str | None, workspace: str | None, as_json: bool) -> None:
+def list_snapshots(session: str | None, workspace: Path, as_json: bool) -> None:
     """List a session's snapshots, newest first.
 
     Without ID, those of the newest session of the workspace.
@@ -50,7 +45,7 @@ def list_snapshots(session: str | None, workspace: str | None, as_json: bool) ->
 @shared_options("json")
 def show(snapshot: str, as_json: bool) -> None:
     """Show a snapshot."""
-    scope = _open_scope(None)
+    scope = _open_scope(resolve_workspace())
     found = scope.snapshot_files.load(scope.snapshot_files.find(snapshot))
     messages = (f"  {one.role:9} {' '.join(one.content.split())[:100]}" for one in read_context(found).messages)
     lines = (
@@ -63,7 +58,7 @@ def show(snapshot: str, as_json: bool) -> None:
 
 @snapshots.command()
 @shared_options("session", "workspace", "json")
-def create(session: str | None, workspace: str | None, as_json: bool) -> None:
+def create(session: str | None, workspace: Path, as_json: bool) -> None:
     """Create a snapshot of a session's context."""
     scope = _open_scope(workspace)
     made = asyncio.run(scope.take_snapshot(resolve_session_id(scope.process, session, workspace)))
@@ -81,7 +76,7 @@ def restore(snapshot: str) -> None:
 
     The context of now is kept as a snapshot first, and nothing leaves the session's record.
     """
-    scope = _open_scope(None)
+    scope = _open_scope(resolve_workspace())
     found = scope.snapshot_files.find(snapshot)
     print(f"Session {asyncio.run(scope.restore_snapshot(found))} restored from snapshot {found}.")
 
@@ -91,13 +86,12 @@ def restore(snapshot: str) -> None:
 @shared_options("yes")
 def delete(snapshot: str, yes: bool) -> None:
     """Delete a snapshot permanently; the session is kept."""
-    scope = _open_scope(None)
+    scope = _open_scope(resolve_workspace())
     found = scope.snapshot_files.find(snapshot)
     confirm_or_fail(f"Delete snapshot {found} permanently?", yes)
     asyncio.run(scope.snapshots.delete_snapshot(found))
     print(f"Deleted snapshot {found}.")
 
 
-def _open_scope(workspace: str | None) -> ClosedSession:
-    place = resolve_workspace(workspace)
-    return ClosedSession(ProcessScope(workspace=place), place)
+def _open_scope(workspace: Path) -> ClosedSession:
+    return ClosedSession(ProcessScope(workspace=workspace), workspace)

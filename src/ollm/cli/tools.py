@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ import click
 from ollm.app.process import ProcessScope
 from ollm.app.toolbox import create_tool_registry, run_tool_call, serialize_tools
 from ollm.cli.completion import complete_tool
-from ollm.cli.options import format_table, parse_json, print_json, print_result, resolve_workspace, shared_options, warn
+from ollm.cli.options import format_table, parse_json, print_json, print_result, shared_options, warn
 from ollm.cli.start import check_grants
 from ollm.domain.errors import ExitCode, UsageError
 from ollm.domain.events import Event, Notice
@@ -29,9 +30,9 @@ def tools() -> None:
 
 @tools.command("list")
 @shared_options("workspace", "json")
-def list_tools(workspace: str | None, as_json: bool) -> None:
+def list_tools(workspace: Path, as_json: bool) -> None:
     """List every tool with its risk and description."""
-    specs = create_tool_registry(resolve_workspace(workspace)).list()
+    specs = create_tool_registry(workspace).list()
     rows = [(spec.name, spec.risk, spec.description) for spec in specs]
     print_result(serialize_tools(specs), format_table(("TOOL", "RISK", "DESCRIPTION"), rows), as_json=as_json)
 
@@ -41,12 +42,10 @@ def list_tools(workspace: str | None, as_json: bool) -> None:
 @click.option("--args", "arguments", metavar="JSON", default="{}", help="Arguments as JSON; - reads stdin.")
 @click.option("--allow", "grants", metavar="GRANT", multiple=True, help="TOOL or TOOL:TEXT to allow without asking.")
 @shared_options("workspace", "yes", "json")
-def run_tool(
-    name: str, arguments: str, grants: tuple[str, ...], workspace: str | None, yes: bool, as_json: bool
-) -> int:
+def run_tool(name: str, arguments: str, grants: tuple[str, ...], workspace: Path, yes: bool, as_json: bool) -> int:
     """Run a tool, subject to policy."""
     check_grants(grants)
-    options = ConversationOptions(workspace=resolve_workspace(workspace), grants=grants, yes=yes, one_shot=True)
+    options = ConversationOptions(workspace=workspace, grants=grants, yes=yes, one_shot=True)
     try:
         call = ToolCall(
             id="c1", name=name, arguments=parse_json(sys.stdin.read() if arguments == "-" else arguments, "--args")
@@ -104,14 +103,13 @@ def skills() -> None:
 
 @skills.command("list")
 @shared_options("workspace", "json")
-def list_skills(workspace: str | None, as_json: bool) -> None:
+def list_skills(workspace: Path, as_json: bool) -> None:
     """List the skills of your home and of a trusted workspace."""
-    root = resolve_workspace(workspace)
-    process = ProcessScope(workspace=root)
-    theirs = root / ".ollm" / "skills"
+    process = ProcessScope(workspace=workspace)
+    theirs = workspace / ".ollm" / "skills"
     if theirs.is_dir() and not process.trusted:
         warn(f"{theirs} is ignored: the workspace is not trusted. Run `ollm trust` to use it.")
-    found = find_skills(process.find_directories("skills", root), root)
+    found = find_skills(process.find_directories("skills", workspace), workspace)
     rows = [(skill.name, skill.description, skill.path) for skill in found]
     empty = "No skills. Put one into .ollm/skills/NAME/SKILL.md or ~/.ollm/skills."
     print_result(found, format_table(("SKILL", "DESCRIPTION", "FILE"), rows, empty), as_json=as_json)

@@ -11,7 +11,7 @@ import msgspec
 
 from ollm.app.process import ProcessScope
 from ollm.app.worktrees import WorktreeManager, find_session_folder
-from ollm.cli.options import confirm_or_fail, format_table, print_result, resolve_workspace, shared_options, warn
+from ollm.cli.options import confirm_or_fail, format_table, print_result, shared_options, warn
 from ollm.cli.start import ChatArguments
 from ollm.services.worktrees import Ending
 from ollm.system.terminal_text import clean_lines, make_printable
@@ -47,14 +47,13 @@ def worktree() -> None:
     """List, merge and drop the git worktrees of `ollm -w NAME`."""
 
 
-def _open_manager(workspace: str | None) -> WorktreeManager:
-    place = resolve_workspace(workspace)
-    return WorktreeManager(ProcessScope(workspace=place), place)
+def _open_manager(workspace: Path) -> WorktreeManager:
+    return WorktreeManager(ProcessScope(workspace=workspace), workspace)
 
 
 @worktree.command("list")
 @shared_options("workspace", "json")
-def list_worktrees(workspace: str | None, as_json: bool) -> None:
+def list_worktrees(workspace: Path, as_json: bool) -> None:
     """List the worktrees of this repository with their changes."""
     manager = _open_manager(workspace)
     found = [(one.name, manager.worktrees.describe(one), str(one.path)) for one in manager.worktrees.list_named()]
@@ -65,7 +64,7 @@ def list_worktrees(workspace: str | None, as_json: bool) -> None:
 @worktree.command()
 @click.argument("name")
 @shared_options("workspace", "yes")
-def merge(name: str, workspace: str | None, yes: bool) -> None:
+def merge(name: str, workspace: Path, yes: bool) -> None:
     """Merge a worktree into the current branch, and remove it. On a conflict nothing is merged."""
     _finish(_open_manager(workspace), name, "merge", yes)
 
@@ -73,7 +72,7 @@ def merge(name: str, workspace: str | None, yes: bool) -> None:
 @worktree.command()
 @click.argument("name")
 @shared_options("workspace", "yes")
-def drop(name: str, workspace: str | None, yes: bool) -> None:
+def drop(name: str, workspace: Path, yes: bool) -> None:
     """Remove a worktree and its branch. Its work stays reachable by the commit that is shown."""
     _finish(_open_manager(workspace), name, "drop", yes)
 

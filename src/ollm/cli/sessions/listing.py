@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ollm.app.process import ProcessScope
 from ollm.archive.listing import list_archived_rows, search_archived
-from ollm.cli.options import format_table, make_progress, print_json, resolve_workspace, shared_options, warn
+from ollm.cli.options import format_table, make_progress, print_json, shared_options, warn
 from ollm.domain.clock import format_age, format_stamp, parse_stamp
 from ollm.domain.errors import UsageError
 from ollm.domain.text import format_count, shorten_ids, shorten_line
@@ -23,8 +24,8 @@ LIST_SECONDS = 2.0  # After this time, unread sessions are listed by their files
 @click.command("list")
 @click.option("--trash", is_flag=True, help="List sessions in the trash.")
 @click.option("--limit", type=click.IntRange(min=1), help="Maximum number to show.")
-@shared_options("tasks", "workspace", "json")
-def list_sessions(trash: bool, limit: int | None, tasks: bool, workspace: str | None, as_json: bool) -> None:
+@shared_options("tasks", "within", "json")
+def list_sessions(trash: bool, limit: int | None, tasks: bool, within: Path | None, as_json: bool) -> None:
     """List all sessions: those that wait for an answer, then last active first; --workspace narrows it to one."""
     process = ProcessScope()
     if trash:
@@ -37,9 +38,8 @@ def list_sessions(trash: bool, limit: int | None, tasks: bool, workspace: str | 
         rows.sort(key=lambda row: str(row["lastActivity"]), reverse=True)
         mark_working(process, rows)
     short = shorten_ids(row["sessionId"] for row in rows)
-    if workspace:
-        place = str(resolve_workspace(workspace))
-        rows = [row for row in rows if row["workspace"] == place]
+    if within:
+        rows = [row for row in rows if row["workspace"] == str(within)]
     rows = rows[:limit]
     if as_json:
         print_json(rows)
@@ -73,7 +73,7 @@ def mark_working(process: ProcessScope, rows: list[dict[str, Any]]) -> None:
 @click.command()
 @click.argument("text", nargs=-1, required=True)
 @click.option("--model", help="Only sessions with this model.")
-@shared_options("since", "role", "limit", "tasks", "workspace", "json")
+@shared_options("since", "role", "limit", "tasks", "within", "json")
 def search(
     text: tuple[str, ...],
     since: str | None,
@@ -81,14 +81,13 @@ def search(
     role: str | None,
     limit: int,
     tasks: bool,
-    workspace: str | None,
+    within: Path | None,
     as_json: bool,
 ) -> None:
     """Search all messages. TEXT is taken literally; all its words must be there, in any order."""
     from ollm.store.session_index.search import MAX_RANKED_HITS, SearchFilters, search_sessions
 
-    place = str(resolve_workspace(workspace)) if workspace else None
-    filters = SearchFilters(place, parse_since(since) if since else None, model, role, tasks)
+    filters = SearchFilters(str(within) if within else None, parse_since(since) if since else None, model, role, tasks)
     process = ProcessScope()
     index = process.session_index
     found = search_sessions(index, " ".join(text), filters, limit, make_progress("Reading sessions", "MB"))
@@ -99,7 +98,7 @@ def search(
     if not found.complete:
         warn("searched only the newest messages; use more or longer words to search further back.")
     hits = found.hits
-    if not workspace and not model:
+    if not within and not model:
         hits += search_archived(process, " ".join(text), limit, warn, tasks=tasks, role=role, since=filters.since)
     print_hits(hits, process.session_files.places.list_ids(), as_json=as_json)
 

@@ -90,17 +90,17 @@ def restore(session: str) -> None:
 
 
 @click.command()
-@shared_options("session", "workspace")
-def archive(session: str | None, workspace: str | None) -> None:
+@shared_options("session", "within")
+def archive(session: str | None, within: Path | None) -> None:
     """Keep a session, but offer it no longer; without ID the newest one of the workspace."""
-    _set_archived(session, workspace, True)
+    _set_archived(session, within, True)
 
 
 @click.command()
-@shared_options("session", "workspace")
-def unarchive(session: str | None, workspace: str | None) -> None:
+@shared_options("session", "within")
+def unarchive(session: str | None, within: Path | None) -> None:
     """Offer an archived session again; without ID the newest one of the workspace."""
-    _set_archived(session, workspace, False)
+    _set_archived(session, within, False)
 
 
 @click.command()
@@ -116,9 +116,9 @@ def rename(session: str, title: str) -> None:
     print(f"Session {library.places.shorten_id(session_id)} renamed to {make_printable(title.strip())}.")
 
 
-def _set_archived(session: str | None, workspace: str | None, archived: bool) -> None:
+def _set_archived(session: str | None, within: Path | None, archived: bool) -> None:
     process = ProcessScope()
-    session_id = resolve_session_id(process, session, workspace)
+    session_id = resolve_session_id(process, session, within)
     warn_damage(process.library.archive(session_id, archived))
     print(
         f"Session {process.session_files.places.shorten_id(session_id)} is {'archived' if archived else 'unarchived'}."
@@ -157,16 +157,16 @@ def _delete_each(process: ProcessScope, ids: list[str], what: str, yes: bool) ->
 @click.option("--files", is_flag=True, help="Also put files back as they were before that message.")
 @click.option("--force", is_flag=True, help="Also files that others changed since.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@shared_options("workspace", "json")
+@shared_options("within", "json")
 def rewind(
-    session: str | None, number: int, files: bool, force: bool, dry_run: bool, workspace: str | None, as_json: bool
+    session: str | None, number: int, files: bool, force: bool, dry_run: bool, within: Path | None, as_json: bool
 ) -> int:
     """Go back to before a message of yours; the history stays.
 
     The session goes on from there when it is next resumed. Without ID, the newest session of the workspace. The state
     before is saved too: `ollm sessions redo` or /redo in the chat takes it back. Exit code 1 if a file was left alone.
     """
-    closed, session_id = open_closed_session(session, workspace, files=files)
+    closed, session_id = open_closed_session(session, within, files=files)
     request = RewindRequest(number=number, scope="both" if files else "talk", force=force, yes=not dry_run)
     going_back = closed.rewind(session_id, lambda flow: flow.rewind(request), dry_run=dry_run)
     return print_outcome(asyncio.run(going_back), as_json=as_json)
@@ -176,13 +176,13 @@ def rewind(
 @shared_options("session")
 @click.option("--force", is_flag=True, help="Also files that others changed since.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@shared_options("workspace", "json")
-def redo(session: str | None, force: bool, dry_run: bool, workspace: str | None, as_json: bool) -> int:
+@shared_options("within", "json")
+def redo(session: str | None, force: bool, dry_run: bool, within: Path | None, as_json: bool) -> int:
     """Take back the last rewind, as long as nothing was said since.
 
     Without ID, the newest session of the workspace. Exit code 1 if a file was left alone.
     """
-    closed, session_id = open_closed_session(session, workspace, files=True)
+    closed, session_id = open_closed_session(session, within, files=True)
     going_forward = closed.rewind(
         session_id, lambda flow: flow.redo(force=force, dry_run=dry_run), kind="redo", dry_run=dry_run
     )
@@ -194,25 +194,25 @@ def redo(session: str | None, force: bool, dry_run: bool, workspace: str | None,
 @click.option(
     "--at", "number", type=click.IntRange(1), metavar="N", help="Last message to copy; default: the last one."
 )
-@shared_options("workspace", "json")
-def fork(session: str | None, number: int | None, workspace: str | None, as_json: bool) -> None:
+@shared_options("within", "json")
+def fork(session: str | None, number: int | None, within: Path | None, as_json: bool) -> None:
     """Copy a session up to a message to a new one; the original stays as it is.
 
     Without ID, the newest session of the workspace. Files stay as they are; a rewind in the fork reaches only its own
     turns.
     """
     process = ProcessScope()
-    session_id = resolve_session_id(process, session, workspace)
+    session_id = resolve_session_id(process, session, within)
     made = asyncio.run(process.create_recording_service(ignore_event).fork_session(session_id, number))
     print_result(made, f"{made.text}\nResume it: ollm chat --session {made.session_id}", as_json=as_json)
 
 
-def open_closed_session(session: str | None, workspace: str | None, *, files: bool) -> tuple[ClosedSession, str]:
+def open_closed_session(session: str | None, within: Path | None, *, files: bool) -> tuple[ClosedSession, str]:
     """Open a session in its original folder. `files`: that folder must exist."""
-    process = ProcessScope(workspace=resolve_workspace(workspace))
-    session_id = resolve_session_id(process, session, workspace)
-    place = resolve_workspace(workspace)
-    if workspace is None and (held_in := process.session_files.describe_session(session_id).metadata.workspace):
+    place = within or resolve_workspace()
+    process = ProcessScope(workspace=place)
+    session_id = resolve_session_id(process, session, place)
+    if within is None and (held_in := process.session_files.describe_session(session_id).metadata.workspace):
         place = Path(held_in)
     if files and not place.is_dir():
         raise UsageError(f"{place} is not there any more.", action="Name where it is now with --workspace.")

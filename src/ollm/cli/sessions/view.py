@@ -24,11 +24,11 @@ CHUNKS_PER_UPDATE = 16
 @click.command()
 @shared_options("session")
 @click.option("--unfold", is_flag=True, help="Show tool calls with their arguments and results.")
-@shared_options("workspace", "json")
-def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool) -> None:
+@shared_options("within", "json")
+def view(session: str | None, unfold: bool, within: Path | None, as_json: bool) -> None:
     """Read a session; without ID the newest one of the workspace."""
     process = ProcessScope()
-    session_id = resolve_session_id(process, session, workspace)
+    session_id = resolve_session_id(process, session, within)
     with process.session_files.open_stream(session_id) as stream:
         if as_json:
             _write_chunks(sys.stdout.buffer, _follow(stream, _escape_hidden(stream.iter_document()), "viewed"))
@@ -54,13 +54,11 @@ def _page_session(stream: SessionStream, unfold: bool) -> None:
 )
 @click.option("--redact", is_flag=True, help="Redact secrets.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-@shared_options("workspace")
-def export(
-    session: str | None, output: str, form: str | None, redact: bool, force: bool, workspace: str | None
-) -> None:
+@shared_options("within")
+def export(session: str | None, output: str, form: str | None, redact: bool, force: bool, within: Path | None) -> None:
     """Write a session to a file: JSON, Markdown or HTML; without ID the newest one of the workspace."""
     process = ProcessScope()
-    session_id = resolve_session_id(process, session, workspace)
+    session_id = resolve_session_id(process, session, within)
     target = None if output == "-" else resolve_target(output, force)
     if target:
         _refuse_own_place(target, process)
@@ -76,11 +74,11 @@ def export(
         warn_damage(stream.damage)
 
 
-def resolve_session_id(process: ProcessScope, session: str | None, workspace: str | None) -> str:
+def resolve_session_id(process: ProcessScope, session: str | None, within: Path | None) -> str:
     """Return the id of the named session, or of the newest in the workspace."""
     if session is not None:
         return process.session_files.places.find(session)
-    place = str(resolve_workspace(workspace))
+    place = str(within or resolve_workspace())
     for line in process.session_index.list_sessions():
         if line["workspace"] == place:
             return str(line["sessionId"])
