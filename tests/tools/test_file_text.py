@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ollm.config.settings import OutputSettings, ReadFileSettings, ToolSettings
 from ollm.domain.errors import ToolFailure
+from ollm.services.edit_ledger import EditLedger
 from ollm.services.token_counting import TokenCounter
 from ollm.tools.files.file_text import (
     NOTE_LINES,
@@ -32,7 +33,7 @@ def settings(max_bytes: int = 1_000_000, **limits: int) -> ToolSettings:
 
 async def read(path: Path, wanted: LineRange = WHOLE, using: ToolSettings | None = None) -> Excerpt:
     with path.open("rb") as file:
-        return await read_text("f", file, wanted, using or settings())
+        return await read_text("f", file, wanted, using or settings(), EditLedger())
 
 
 @pytest.mark.parametrize(

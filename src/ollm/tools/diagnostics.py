@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from ollm.domain.tools import ToolResult
 from ollm.services.syntax_check import find_syntax_error
-from ollm.tools.files.file_text import detect_text_encoding, read_whole
+from ollm.tools.files.file_text import read_whole_text
 from ollm.tools.framework.base import WIDE_WINDOW_TOKENS, SmallForm, Tool, ToolContext
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ class Diagnostics(Tool["ToolServices"], frozen=True):
 
 def _read_text(context: ToolContext, given: str) -> str:
     with context.open_file(given) as file:
-        content = read_whole(given, file, context.settings.read_file.max_bytes)
-    return detect_text_encoding(given, content, len(content)).decode(content)
+        return read_whole_text(given, file, context.settings.read_file.max_bytes)
 
 
 def _parse_file(workspace: Path, path: Path, text: str) -> str:

@@ -22,13 +22,7 @@ from ollm.services.code_map.syntax_tree import (
     normalize_symbol,
     outline_text,
 )
-from ollm.tools.files.file_text import (
-    Encoding,
-    LineRange,
-    count_lines,
-    detect_text_encoding,
-    read_whole,
-)
+from ollm.tools.files.file_text import LineRange, count_lines, read_whole_text
 from ollm.tools.framework.base import PATH_ALIASES, WIDE_WINDOW_TOKENS, Count, SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import append_notes, show_controls, take_head
 from ollm.tools.search.scope import (
@@ -89,10 +83,10 @@ MAX_OUTLINED_BYTES = 10 * 1024 * 1024
 
 async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count: Callable[[str], int]) -> str:
     """Render a file's definitions within the budget, below a line with its length. Raises ToolFailure."""
-    data = _read_all(path, file)
+    text = read_whole_text(path, file, MAX_OUTLINED_BYTES)
+    data = text.encode("utf-8", "replace")
     definitions = await asyncio.to_thread(outline_text, path, data)
-    lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-    head = f"{path}: {format_count(lines, 'line')}"
+    head = f"{path}: {format_count(count_lines(text), 'line')}"
     if line := await asyncio.to_thread(find_parse_error, path, data):
         head = f"{head}; line {line} does not parse, so something may be missing here"
     if not definitions:
@@ -105,7 +99,7 @@ async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count:
 async def find_symbol_lines(path: str, file: BinaryIO, symbol: str, *, numbered: bool) -> tuple[LineRange, str]:
     """Find the lines of one definition, and describe its other definitions, such as `impl` blocks. Raises ToolFailure
     if no definition or more than one has that name."""
-    data = _read_all(path, file)
+    data = read_whole_text(path, file, MAX_OUTLINED_BYTES).encode("utf-8", "replace")
     file.seek(0)
     definitions = await asyncio.to_thread(outline_text, path, data)
     matches = match_symbol(symbol, definitions)
@@ -140,13 +134,6 @@ def _make_unknown_failure(path: str, symbol: str, definitions: Sequence[CodeDefi
     names = list(dict.fromkeys(found.full_name for found in definitions))
     listed = f"it defines {format_names(names, 20)}." if names else "see outline."
     return ToolFailure("NotFound", f"{path} does not define {symbol}; {format_suggestion(symbol, names, listed)}")
-
-
-def _read_all(path: str, file: BinaryIO) -> bytes:
-    """Read the whole file as UTF-8, whatever its encoding."""
-    data = read_whole(path, file, MAX_OUTLINED_BYTES)
-    encoding: Encoding = detect_text_encoding(path, data, len(data))
-    return encoding.decode(data).encode("utf-8", "replace")
 
 
 MIN_DEFINITIONS = 3

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
@@ -57,8 +55,7 @@ class ReadFile(Tool["ToolServices"], frozen=True):
             if (picture := read_picture(file)) is not None and await context.sees():
                 words = f"{self.path}: {picture[0]}"
                 return ToolResult(llm_content=f"[{words}]", return_display=words, images=(picture[1],))
-            excerpt = await read_text(self.path, file, self._line_range, context.settings)
-            needs.edits.remember_file(Path(file.name), os.fstat(file.fileno()), excerpt.content)
+            excerpt = await read_text(self.path, file, self._line_range, context.settings, needs.edits)
         display = "; ".join([f"{self.path}: {format_count(excerpt.count, 'line')}", *excerpt.notes])
         result = ToolResult(llm_content=excerpt.render(), return_display=display)
         return await self._shorten_file(excerpt, result, context, needs)
@@ -86,8 +83,7 @@ class ReadFile(Tool["ToolServices"], frozen=True):
             return await msgspec.structs.replace(self, path=place).run(context, needs)
         with context.open_file(self.path) as file:
             lines, others = await find_symbol_lines(self.path, file, symbol, numbered=self.line_numbers)
-            excerpt = await read_text(self.path, file, lines, context.settings)
-            needs.edits.remember_file(Path(file.name), os.fstat(file.fileno()), excerpt.content)
+            excerpt = await read_text(self.path, file, lines, context.settings, needs.edits)
         more = f"; there is also {others}" if others else ""
         head = f"[{self.path}{lines.words}{more}]\n"
         words = f"{symbol} in {self.path}{lines.words}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
@@ -98,8 +97,7 @@ class ReadManyFiles(Tool["ToolServices"], frozen=True):
         limits = OutputSettings(max_chars=int(CHARS_PER_TOKEN * tokens) + NOTE_CHARS, max_lines=max(lines, 1))
         settings = msgspec.structs.replace(context.settings, output=limits)
         with context.open_file(path) as file:
-            excerpt = await read_text(path, file, LineRange(), settings)
-            ledger.remember_file(Path(file.name), os.fstat(file.fileno()), excerpt.content)
+            excerpt = await read_text(path, file, LineRange(), settings, ledger)
         text = whole = excerpt.render().removesuffix("\n")
         while (needed := self._measure(text)) > tokens:
             text = take_head(text, int(len(text) * 0.9 * tokens / needed), lines)

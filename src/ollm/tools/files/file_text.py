@@ -8,7 +8,8 @@ import codecs
 import io
 import os
 from itertools import islice
-from typing import BinaryIO
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
@@ -18,6 +19,9 @@ from ollm.domain.messages import ImagePart
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.tools.framework.output import append_notes, show_controls, take_head
+
+if TYPE_CHECKING:
+    from ollm.services.edit_ledger import EditLedger
 
 SAMPLE_BYTES = 64 * 1024
 _MARKS = (
@@ -211,25 +215,39 @@ class Excerpt(Data, frozen=True):
         return append_notes(self.text, self.notes)
 
 
-async def read_text(given: str, file: BinaryIO, wanted: LineRange, settings: ToolSettings) -> Excerpt:
-    """Read a range of lines. Raises ToolFailure: BinaryFile, FileTooLarge, InvalidLineRange."""
-    size, limit = os.fstat(file.fileno()).st_size, settings.read_file.max_bytes
-    if size > limit:
-        if wanted.whole:
-            raise make_too_large_failure(given, size, limit)
-        return await _read_stream(given, file, wanted, settings.output)
-    content = read_whole(given, file, limit)
-    encoding = detect_text_encoding(given, content, len(content))
-    part = _slice_text(encoding.decode(content), wanted)
-    return msgspec.structs.replace(_make_excerpt(given, part, wanted, settings.output, encoding), content=content)
+async def read_text(
+    given: str, file: BinaryIO, wanted: LineRange, settings: ToolSettings, ledger: EditLedger
+) -> Excerpt:
+    """Read a range of lines for the model. Raises ToolFailure: BinaryFile, FileTooLarge, InvalidLineRange."""
+    limit, content = settings.read_file.max_bytes, None
+    if os.fstat(file.fileno()).st_size > limit and not wanted.whole:
+        excerpt = await _read_stream(given, file, wanted, settings.output)
+    else:
+        content = read_whole(given, file, limit)
+        encoding = detect_text_encoding(given, content, len(content))
+        part = _slice_text(encoding.decode(content), wanted)
+        excerpt = _make_excerpt(given, part, wanted, settings.output, encoding)
+    ledger.remember_file(Path(file.name), os.fstat(file.fileno()), content)
+    return msgspec.structs.replace(excerpt, content=content)
 
 
 def read_whole(given: str, file: BinaryIO, limit: int) -> bytes:
     """Read a file to its end. Raises ToolFailure("FileTooLarge")."""
     content = file.read(limit + 1)
     if len(content) > limit:
-        raise make_too_large_failure(given, max(len(content), os.fstat(file.fileno()).st_size), limit)
+        size = max(len(content), os.fstat(file.fileno()).st_size)
+        raise ToolFailure(
+            "FileTooLarge",
+            f"{given} has {size:,} bytes; files over {limit:,} bytes are not read whole. "
+            "Read a part with startLine and endLine, or find the place with grep.",
+        )
     return content
+
+
+def read_whole_text(given: str, file: BinaryIO, limit: int) -> str:
+    """Read the text of a file to its end. Raises ToolFailure: BinaryFile, FileTooLarge."""
+    content = read_whole(given, file, limit)
+    return detect_text_encoding(given, content, len(content)).decode(content)
 
 
 async def _read_stream(given: str, file: BinaryIO, wanted: LineRange, limits: OutputSettings) -> Excerpt:
@@ -269,14 +287,6 @@ def detect_text_encoding(given: str, data: bytes, size: int, *, whole: bool = Tr
     if encoding is None:
         raise ToolFailure("BinaryFile", f"{given} is not text: it is {describe_kind(data)} of {size:,} bytes.")
     return encoding
-
-
-def make_too_large_failure(given: str, size: int, limit: int) -> ToolFailure:
-    return ToolFailure(
-        "FileTooLarge",
-        f"{given} has {size:,} bytes; files over {limit:,} bytes are not read whole. "
-        "Read a part with startLine and endLine, or find the place with grep.",
-    )
 
 
 def count_lines(text: str) -> int:
