@@ -317,7 +317,7 @@ class ConversationScope:
         elif settings.small or settings.summary or settings.tasks or settings.embedding:
             toolbox.roles = Lazy(lambda: create_role_models(toolbox, state))
         toolbox.tasks = None if self.task else Lazy(lambda: create_task_runner(toolbox, state))
-        toolbox.measure_room = lambda: compute_result_cap(prompt.compute_budget(), prompt.message_tokens)
+        toolbox.get_result_tokens = lambda: compute_result_cap(prompt.compute_budget(), prompt.message_tokens)
 
     def _create_state(self, model: Model) -> ConversationState:
         """Create the state. Mode switches are not proposed in non-interactive runs."""
