@@ -23,7 +23,7 @@ from ollm.services.agents import (
     MAX_LISTED_CHARS,
     complete_agent,
     describe_agents,
-    list_agent_names,
+    list_agents,
     load_agent,
     read_agent,
 )
@@ -256,7 +256,7 @@ def test_the_first_directory_counts_and_links_and_odd_names_do_not(tmp_path: Pat
     (tmp_path / "two" / "link.md").symlink_to(tmp_path / "secret")
     directories = (tmp_path / "one", tmp_path / "two", tmp_path / "none")
 
-    assert list_agent_names(directories) == ["other", "same"]
+    assert [agent.name for agent in list_agents(directories, ())] == ["other", "same"]
     assert load_agent(directories, "same").instructions == "one"
     with pytest.raises(ToolFailure, match="did you mean other"):
         load_agent(directories, "othr")
