@@ -94,7 +94,7 @@ class ArchiveMachine:
 
     def document(self, session_id: str) -> bytes:
         """The session as folding would write it."""
-        with self.process.session_files.open_stream(session_id) as stream:
+        with self.process.session_files.open_reader(session_id) as stream:
             return b"".join(stream.iter_document())
 
     def ids(self) -> set[str]:

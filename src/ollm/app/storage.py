@@ -171,8 +171,8 @@ class Storage:
 
         if target.exists():
             raise UsageError(f"{target} already exists.", action="Choose another name.")
-        with self.process.session_files.open_stream(session_id) as stream:
-            replace_file(target, render_export(stream, FORMATS.get(target.suffix.lower(), "json")))
+        with self.process.session_files.open_reader(session_id) as reader:
+            replace_file(target, render_export(reader, FORMATS.get(target.suffix.lower(), "json")))
         note_export(self.process.home.exports, target)
 
 

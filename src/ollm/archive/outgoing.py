@@ -16,11 +16,10 @@ from ollm.domain.messages import JsonObject, Message
 from ollm.domain.session import RedactField, redact_record
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import document, journal
-from ollm.store.session_files.loading import complete_head
 from ollm.store.session_index.entries import make_call_entry, make_message_entry
 
 if TYPE_CHECKING:
-    from ollm.store.session_files.loading import SessionStream
+    from ollm.store.session_files.reader import SessionReader
 
 IsHidden = Callable[[str], bool]
 HIDDEN_TEXT = "(left out of the archive: .ollmignore hides this file)"
@@ -102,20 +101,20 @@ _JOURNAL_POSITION = 1_000_000_000
 class OutgoingSession:
     """One pass over a session. `describe` returns the list entry for the part read so far."""
 
-    def __init__(self, stream: SessionStream, cleaner: RecordCleaner, directory: Path) -> None:
-        self._stream = stream
+    def __init__(self, reader: SessionReader, cleaner: RecordCleaner, directory: Path) -> None:
+        self._reader = reader
         self._cleaner = cleaner
         self._directory = directory
-        self._head = cleaner.clean_record(complete_head(stream.reader.head, stream.session))
+        self._head = cleaner.clean_record(document.complete_head(reader.head, reader.session))
         self._messages = 0
 
     def iter_records(self) -> Iterator[ArchiveRecord]:
         yield ArchiveRecord("head", "", document.encode_head(self._head), 0)
-        for message, line in self._stream.read_messages():
+        for message, line in self._reader.read_messages():
             yield self._make_message(message, line)
-        for call, line in self._stream.reader.iter_calls():
+        for call, line in self._reader.read_calls():
             yield self._make_call(call, line)
-        if self._cleaner.redact is None and (self._stream.damage or self._stream.reader.foreign):
+        if self._cleaner.redact is None and (self._reader.damage or self._reader.foreign):
             yield from self._iter_pieces()
 
     def _make_message(self, message: Message, body: bytes) -> ArchiveRecord:
@@ -139,7 +138,7 @@ class OutgoingSession:
     def _iter_pieces(self) -> Iterator[ArchiveRecord]:
         """Yield the session's files unchanged, in pieces."""
         for number, end in enumerate(FILE_ENDS):
-            path = self._directory / f"{self._stream.session.session_id}{end}"
+            path = self._directory / f"{self._reader.session.session_id}{end}"
             if path.is_symlink() or not path.is_file():
                 continue
             with path.open("rb") as file:
@@ -148,7 +147,7 @@ class OutgoingSession:
                     yield ArchiveRecord("file", f"{end}:{index:08d}", piece, position)
 
     def describe(self) -> ArchivedHead:
-        session = self._stream.session
+        session = self._reader.session
         metadata: JsonObject = self._head.get("metadata") or {}
         title = metadata.get("title")
         return ArchivedHead(
@@ -161,7 +160,7 @@ class OutgoingSession:
             message_count=self._messages,
             token_count=session.metadata.token_count,
             redacted=self._cleaner.redact is not None,
-            damaged=self._stream.damage,
+            damaged=self._reader.damage,
         )
 
 

@@ -161,10 +161,10 @@ class TeamArchive:
     @contextlib.contextmanager
     def _open_outgoing(self, session_id: str) -> Iterator[OutgoingSession]:
         files = self.host.session_files
-        with files.open_stream(session_id) as stream:
+        with files.open_reader(session_id) as reader:
             redact = self.host.redact_field if self.settings.redact else None
-            cleaner = RecordCleaner(redact, self.host.make_path_filter(stream.session.metadata.workspace))
-            yield OutgoingSession(stream, cleaner, files.places.directory)
+            cleaner = RecordCleaner(redact, self.host.make_path_filter(reader.session.metadata.workspace))
+            yield OutgoingSession(reader, cleaner, files.places.directory)
 
     def describe_push(self, ids: Sequence[str] | None = None) -> str:
         unsent = self.list_unsent()
@@ -353,13 +353,13 @@ def push_fork(archive: TeamArchive, connection: Connection, session_id: str) -> 
         raise BusyError(f"Session {session_id} is open.", action="Close it and try again.")
     found = reading.find_session(connection, session_id)
     stamp, name = archive.read_stamp(session_id), make_id()
-    with files.open_stream(session_id) as stream:
-        if stream.damage:
+    with files.open_reader(session_id) as reader:
+        if reader.damage:
             raise DamagedError(
-                f"Session {session_id} is damaged: {stream.damage}.",
+                f"Session {session_id} is damaged: {reader.damage}.",
                 action="Repair it first with `ollm sessions check --repair`.",
             )
-        whole = OutgoingSession(stream, RecordCleaner(None, lambda _path: False), files.places.directory)
+        whole = OutgoingSession(reader, RecordCleaner(None, lambda _path: False), files.places.directory)
         write_fork(files, name, whole.iter_records(), found)
     archive.push_session(connection, name)
     archive.note_copy(connection, found, stamp, _BEHIND)

@@ -36,7 +36,7 @@ def show(html: str | None, force: bool, workspace: Path, as_json: bool) -> None:
     comparison = load_newest(find_results(process.home.root, workspace))
     if html:
         target = resolve_target(html, force)
-        page = render_file(comparison, process.session_files.open_stream)
+        page = render_file(comparison, process.session_files.open_reader)
         write_export(process, target, (text.encode("utf-8", "replace") for text in page))
         warn(f"wrote {target}.")
     else:

@@ -325,8 +325,8 @@ async def export(
     format: Literal["json", "markdown", "html"] = "json",  # noqa: A002 - errors name the query by it
 ) -> Response[bytes]:
     def render(process: ProcessScope) -> bytes:
-        with process.session_files.open_stream(session) as stream:
-            return b"".join(render_export(stream, format))
+        with process.session_files.open_reader(session) as reader:
+            return b"".join(render_export(reader, format))
 
     return Response(await service.run_apart(render), media_type=MEDIA[format])
 

@@ -45,7 +45,7 @@ def test_a_damaged_document_hides_no_other_and_what_can_be_read_is_read(tmp_path
     assert lines[healthy]["damaged"] is None
     assert lines[hurt]["damaged"]
     found = home.files.read(hurt)
-    with home.files.open_stream(hurt) as stream:
+    with home.files.open_reader(hurt) as stream:
         b"".join(stream.iter_document())
     assert found.damage
     assert lines[hurt]["messageCount"] == len(found.session.messages)
@@ -141,7 +141,7 @@ def test_check_reports_and_repair_mends_keeping_the_original(tmp_path):
 
 
 def read_stream(home: Home, session_id: str) -> Any:
-    return home.files.open_stream(session_id)
+    return home.files.open_reader(session_id)
 
 
 def test_what_the_user_said_is_found_inside_damage_too(tmp_path: Path) -> None:

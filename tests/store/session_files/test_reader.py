@@ -14,7 +14,7 @@ from ollm.domain.session import Session
 from ollm.runtime.resume.session_archive import SessionArchive
 from ollm.runtime.resume.session_archive import render_archived_message as recalled
 from ollm.store.session_files import store, waypoints
-from ollm.store.session_files.loading import INTERRUPTED_TEXT
+from ollm.store.session_files.reader import INTERRUPTED_TEXT
 from ollm.store.session_files.store import MessagePage, SessionFiles
 from ollm.store.session_index import entries
 from tests.covers import covers

@@ -82,7 +82,7 @@ def test_what_is_not_written_yet_is_read_of_a_session_of_this_process(home: Home
 def test_the_document_given_is_what_folding_would_write(home: Home) -> None:
     session_id = home.recorded("one")
 
-    with home.files.open_stream(session_id) as stream:
+    with home.files.open_reader(session_id) as stream:
         assert b"".join(stream.iter_document()) == home.document(session_id).read_bytes()
 
 

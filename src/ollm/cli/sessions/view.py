@@ -13,7 +13,7 @@ from ollm.app.process import ProcessScope
 from ollm.cli.options import make_progress, resolve_workspace, shared_options, warn
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageError
 from ollm.services.session_export import FORMATS, RedactedSession, note_export, render_export, render_markdown
-from ollm.store.session_files.loading import SessionStream
+from ollm.store.session_files.reader import SessionReader
 from ollm.system.atomic import replace_file
 from ollm.system.terminal_text import escape_json, make_printable
 
@@ -29,21 +29,21 @@ def view(session: str | None, unfold: bool, within: Path | None, as_json: bool) 
     """Read a session; without ID the newest one of the workspace."""
     process = ProcessScope()
     session_id = resolve_session_id(process, session, within)
-    with process.session_files.open_stream(session_id) as stream:
+    with process.session_files.open_reader(session_id) as reader:
         if as_json:
-            _write_chunks(sys.stdout.buffer, _follow(stream, _escape_hidden(stream.iter_document()), "viewed"))
+            _write_chunks(sys.stdout.buffer, _follow(reader, _escape_hidden(reader.iter_document()), "viewed"))
         else:
-            _page_session(stream, unfold)
-        warn_damage(stream.damage)
+            _page_session(reader, unfold)
+        warn_damage(reader.damage)
 
 
-def _page_session(stream: SessionStream, unfold: bool) -> None:
+def _page_session(reader: SessionReader, unfold: bool) -> None:
     """Show a session in a pager while it is read. Quitting the pager stops the reading."""
-    chunks = render_markdown(stream, folded=not unfold)
+    chunks = render_markdown(reader, folded=not unfold)
     if sys.stdout.isatty():
         click.echo_via_pager(chunks)
     else:
-        sys.stdout.writelines(_follow(stream, chunks, "viewed"))
+        sys.stdout.writelines(_follow(reader, chunks, "viewed"))
 
 
 @click.command()
@@ -62,16 +62,16 @@ def export(session: str | None, output: str, form: str | None, redact: bool, for
     target = None if output == "-" else resolve_target(output, force)
     if target:
         _refuse_own_place(target, process)
-    with process.session_files.open_stream(session_id) as stream:
+    with process.session_files.open_reader(session_id) as reader:
         form = _choose_format(form, output)
-        chunks = render_export(RedactedSession(stream, process.redact_field) if redact else stream, form)
+        chunks = render_export(RedactedSession(reader, process.redact_field) if redact else reader, form)
         chunks = _escape_hidden(chunks) if form == "json" else chunks
         if target is None:
-            _write_chunks(sys.stdout.buffer, _follow(stream, chunks, "exported", "; the output is empty"))
+            _write_chunks(sys.stdout.buffer, _follow(reader, chunks, "exported", "; the output is empty"))
         else:
-            write_export(process, target, _follow(stream, chunks, "exported", f"; {target} was not written"))
+            write_export(process, target, _follow(reader, chunks, "exported", f"; {target} was not written"))
             print(f"Wrote session {session_id} to {target}.", file=sys.stderr)
-        warn_damage(stream.damage)
+        warn_damage(reader.damage)
 
 
 def resolve_session_id(process: ProcessScope, session: str | None, within: Path | None) -> str:
@@ -91,17 +91,17 @@ def _escape_hidden(chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield chunk if chunk.isascii() else escape_json(chunk.decode("utf-8", "replace")).encode()
 
 
-def _follow(stream: SessionStream, chunks: Iterator[Chunk], done: str, outcome: str = "") -> Iterator[Chunk]:
+def _follow(reader: SessionReader, chunks: Iterator[Chunk], done: str, outcome: str = "") -> Iterator[Chunk]:
     """Yield the chunks while a bar on stderr shows how far the file has been read. Raises DamagedError at the end if no
     message could be read."""
     show = make_progress("Reading", "MB")
     for position, chunk in enumerate(chunks):
         if position % CHUNKS_PER_UPDATE == 0:
-            show(*stream.reader.progress)
+            show(*reader.progress)
         yield chunk
     show(1, 1)
-    if stream.unreadable:
-        damage, session_id = make_printable(stream.damage or ""), stream.session.session_id
+    if reader.unreadable:
+        damage, session_id = make_printable(reader.damage or ""), reader.session.session_id
         raise DamagedError(
             f"Session {session_id} cannot be {done}: no message in it can be read ({damage}){outcome}.",
             action="Restore its file from a backup. `ollm sessions check` names every damaged session.",

@@ -45,18 +45,18 @@ def fork_session(
     count_tokens: Callable[[str], int],
 ) -> Fork:
     """Write the new session. Results of the calls in the last message are copied too."""
-    with files.open_stream(session_id) as stream:
-        refuse_read_only(stream, files.places.get_document_path(session_id))
-        messages, end = _read_until(stream.read_messages(), number)
+    with files.open_reader(session_id) as reader:
+        refuse_read_only(reader, files.places.get_document_path(session_id))
+        messages, end = _read_until(reader.read_messages(), number)
         last = messages[-1][0].id if messages else 0
         if not messages or (number is not None and all(message.id != number for message, _ in messages)):
             problem = f"There is no message {number}." if number else "The session has no readable messages."
             raise UsageError(problem, action="See them with `ollm sessions view`.")
         asked = {name for message, _ in messages for name in message.call_ids}
-        calls = [entry for entry in stream.reader.iter_calls() if entry[0].id in asked and entry[0].message_id <= last]
-        head = make_current_head(stream.reader.head, stream.session)
+        calls = [entry for entry in reader.read_calls() if entry[0].id in asked and entry[0].message_id <= last]
+        head = make_current_head(reader.head, reader.session)
     fork = Fork(session_id=new_id, parent=session_id, message_id=number or last, message_count=len(messages))
-    title = stream.session.metadata.title
+    title = reader.session.metadata.title
     at = max(format_stamp(now), messages[-1][0].timestamp)
     metadata = {
         **_cut_metadata(head["metadata"], last, end),

@@ -78,10 +78,10 @@ def _find_problem(files: SessionFiles, session_id: str) -> str:
     is_left = any(files.places.directory.glob(f".{session_id}.*.tmp")) and not files.is_open(session_id)
     left = "a temporary file was left behind" if is_left else ""
     try:
-        with files.open_stream(session_id) as stream:
-            for entries in (stream.iter_messages(), stream.iter_calls()):
+        with files.open_reader(session_id) as reader:
+            for entries in (reader.iter_messages(), reader.iter_calls()):
                 deque(entries, maxlen=0)
-            return "; ".join(filter(None, (stream.damage, left)))
+            return "; ".join(filter(None, (reader.damage, left)))
     except OllmError as error:
         return str(error)
 

@@ -15,7 +15,7 @@ from ollm.domain.session import RedactField, Session, redact_record
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.html import render_html
 from ollm.services.session_export.markdown import ExportSource, render_markdown
-from ollm.store.session_files.loading import SessionStream
+from ollm.store.session_files.reader import SessionReader
 from ollm.system.atomic import replace_file
 
 __all__ = ["FORMATS", "RedactedSession", "note_export", "render_export", "render_html", "render_markdown"]
@@ -39,7 +39,7 @@ def read_export_paths(record: Path) -> list[Path]:
         return []
 
 
-def render_export(source: SessionStream | RedactedSession, form: str) -> Iterator[bytes]:
+def render_export(source: SessionReader | RedactedSession, form: str) -> Iterator[bytes]:
     """Render a session in one of the formats, chunk by chunk."""
     if form == "json":
         return source.iter_document()

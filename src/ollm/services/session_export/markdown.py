@@ -15,7 +15,7 @@ from ollm.system.terminal_text import escape_controls
 
 
 class ExportSource(Protocol):
-    """The part of the store's `SessionStream` used here. `session` holds neither messages nor calls."""
+    """The part of the store's `SessionReader` used here. `session` holds neither messages nor calls."""
 
     @property
     def session(self) -> Session: ...

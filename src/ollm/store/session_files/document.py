@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from ollm.domain.clock import format_stamp, parse_stamp
 from ollm.domain.lazy import decode_late
 from ollm.domain.messages import JsonObject, Message
-from ollm.domain.session import SessionMetadata
+from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files.files import MAX_MESSAGE_NUMBER
 from ollm.store.session_files.journal import DECODE_ERRORS, encode_json
@@ -120,3 +122,44 @@ def fits_metadata(name: str, value: Any) -> bool:
     if name == "workspace" and isinstance(value, str):
         return "\0" not in value and len(value) < MAX_PATH_CHARS and max(map(len, value.split("/"))) <= MAX_NAME_CHARS
     return name == "schemaVersion" or not isinstance(value, int) or abs(value) <= MAX_NUMBER
+
+
+def make_session(head: JsonObject, session_id: str, fallback: datetime) -> Session:
+    """Make the session without its messages; a missing or implausible time is replaced by the file's."""
+    written = format_stamp(fallback)
+    start = _time_or_empty(head.get("startTime")) or _time_or_empty(head.get("lastActivity")) or written
+    return Session(
+        session_id=session_id,
+        start_time=start,
+        last_activity=_time_or_empty(head.get("lastActivity")) or max(start, written),
+        model=_text_or_empty(head.get("model")),
+        provider=_text_or_empty(head.get("provider")),
+        messages=(),
+        tool_calls=(),
+        metadata=parse_metadata(head),
+    )
+
+
+def complete_head(head: JsonObject, session: Session) -> JsonObject:
+    """Complete the head with the fields that every document has (S2.1), however little of it was readable."""
+    known: JsonObject = msgspec.to_builtins(session)
+    return {**head, **{name: known[name] for name in FIELDS if name != "metadata"}}
+
+
+def parse_metadata(head: JsonObject) -> SessionMetadata:
+    """Parse the metadata; a field of the wrong shape gets its default."""
+    raw = head.get("metadata")
+    raw = raw if isinstance(raw, dict) else {}
+    return msgspec.convert({name: value for name, value in raw.items() if fits_metadata(name, value)}, SessionMetadata)
+
+
+def _text_or_empty(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _time_or_empty(value: Any) -> str:
+    try:
+        parse_stamp(value)
+    except (TypeError, ValueError):
+        return ""
+    return str(value)

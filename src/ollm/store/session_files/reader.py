@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ollm.domain.messages import JsonObject
+from ollm.domain.messages import JsonObject, Message
+from ollm.domain.session import SCHEMA_VERSION, Session
+from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.store.session_files import journal
 from ollm.store.session_files.document import (
     CALL,
@@ -23,8 +26,11 @@ from ollm.store.session_files.document import (
     OPEN,
     ReadCall,
     ReadMessage,
+    complete_head,
     fits_metadata,
     is_valid_json,
+    iter_document,
+    make_session,
     parse_call,
     parse_message,
     read_number,
@@ -50,6 +56,8 @@ _MESSAGES, _CALLS, _ENDED = range(3)  # These are the sections of a document.
 _MOVED = "lines of the document are not in their place"
 _ID_CHARS = 36  # A session's id names its files.
 OVERSIZED_BYTES = 1 << 24  # So much is read of a file over the limit.
+_OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))
+INTERRUPTED_TEXT = "ollm stopped before this call finished. It may or may not have taken effect."
 
 
 class SessionPart(msgspec.Struct, frozen=True):
@@ -63,9 +71,11 @@ class SessionPart(msgspec.Struct, frozen=True):
 
 
 class SessionReader:
-    """The entries of one session, oldest first. `head` holds the other fields, with the journal applied.
+    """The entries of one session, oldest first, read on demand and not kept. `head` holds the other fields, with the
+    journal applied.
 
-    Of a long session only `part` is read.
+    Of a long session only `part` is read. The damage grows while entries are read, the messages first. Calls that can
+    no longer finish, because no process is `alive`, count as interrupted.
     """
 
     foreign = False  # The files have to be written again before they are added to.
@@ -75,6 +85,7 @@ class SessionReader:
     read = 0  # The entries taken so far have so many bytes.
     journal_good = 0  # The whole records of the journal have so many bytes.
     table: EntryTable
+    unfinished: Message | None = None  # This is the unfinished answer, once the messages before it are read.
     _salvager: Salvager | None = None  # Files as the writer writes them need none.
 
     def __init__(
@@ -84,28 +95,53 @@ class SessionReader:
         *,
         waiting: bytes = b"",
         part: SessionPart | None = None,
+        alive: bool = True,
     ) -> None:
-        self.damage = DamageReport()
+        self.report = DamageReport()
         self.written_at = get_file_time(document, journal_path)
         self.head: JsonObject = {}
         self._name = document.stem if document else ""
+        self._alive = alive
+        self._found: set[str] = set()
         self._files: list[SessionFile] = []
         self._odd: list[tuple[int, bytes]] = []  # These lines wait for the salvager, with their places.
         try:
             self._opened_journal = self._open_file(journal_path, waiting)
             self._document = self._open_file(document)
-            self.damage.size = sum(file.size for file in self._files)
+            self.report.size = sum(file.size for file in self._files)
             try:
                 self._read_files(part)
             except IrregularFilesError:
                 self._read_files(None)
-            if document and not self._files[1].size and not self.damage.too_large:
-                self.damage.note("the session's document is missing")
+            if document and not self._files[1].size and not self.report.too_large:
+                self.report.note("the session's document is missing")
         except BaseException:
             self.close()
             raise
-        heard = DamageReport() if part and part.before else self.damage  # The messages in between are left out.
+        heard = DamageReport() if part and part.before else self.report  # The messages in between are left out.
         self.missing = MissingEntries(heard, self.head, self.table, part=self.known is not None)
+
+    @cached_property
+    def session(self) -> Session:
+        """The session without its messages and calls."""
+        return make_session(self.head, self._name, self.written_at)
+
+    @property
+    def damage(self) -> str | None:
+        return self.report.text
+
+    @property
+    def unreadable(self) -> bool:
+        """Return True if the files are damaged and nothing could be read; valid after reading."""
+        return self.damage is not None and self.missing.nothing_read and not self.partial
+
+    @property
+    def read_only(self) -> str | None:
+        """Reason why the session must not be written, or None if it may be."""
+        if self.report.too_large:
+            return self.damage
+        version = self.session.metadata.schema_version
+        return f"it was written by a newer version (schema {version})" if version > SCHEMA_VERSION else None
 
     @property
     def partial(self) -> journal.Parts:
@@ -113,11 +149,11 @@ class SessionReader:
         return self.table.partial.parts
 
     def _open_file(self, path: Path | None, waiting: bytes = b"") -> SessionFile:
-        file = SessionFile(open_file(path, self.damage) if path else None, waiting)
+        file = SessionFile(open_file(path, self.report) if path else None, waiting)
         self._files.append(file)
         if file.size <= MAX_BYTES:
             return file
-        self.damage.refuse(f"the file is too large to read ({file.size // 1_000_000} MB)")
+        self.report.refuse(f"the file is too large to read ({file.size // 1_000_000} MB)")
         return SessionFile(None, file.read(0, OVERSIZED_BYTES))
 
     def _read_files(self, part: SessionPart | None) -> None:
@@ -126,7 +162,7 @@ class SessionReader:
         self._journal, self.head = self._opened_journal, {}
         body = self._read_head()
         ranges = self._narrow(part) if part and body else None
-        self.table = EntryTable(self._document, self._journal, self.known, self.skipped, self.damage)
+        self.table = EntryTable(self._document, self._journal, self.known, self.skipped, self.report)
         self._section, self._odd = _MESSAGES, []
         if ranges is None:
             self._read_document(body)
@@ -144,7 +180,7 @@ class SessionReader:
 
     def make_known(self, count: int, last: int, calls: int) -> KnownState | None:
         """Make the state of these files, or return None if they are not as we write them."""
-        if self.foreign or not self._document.stamp or self.damage.text:
+        if self.foreign or not self._document.stamp or self.report.text:
             return None
         return KnownState(
             document=self._document.stamp,
@@ -161,14 +197,15 @@ class SessionReader:
     @property
     def progress(self) -> tuple[int, int]:
         """Bytes of the entries read so far, and of all files."""
-        return min(self.read, self.damage.size), self.damage.size
+        return min(self.read, self.report.size), self.report.size
 
     def close(self) -> None:
         for file in self._files:
             file.close()
 
-    def iter_messages(self, leave_out: tuple[bytes, ...] = ()) -> Iterator[ReadMessage]:
-        """Iterate over the messages by number, each with its line. Those whose line begins so are left out unread."""
+    def read_messages(self, leave_out: tuple[bytes, ...] = ()) -> Iterator[ReadMessage]:
+        """Yield the messages by number, each with its line, and the unfinished answer as far as it got. Those whose
+        line begins with one of `leave_out` are skipped unread."""
         self.missing.message_count = 0
         unreadable: set[int] = set()
         for number, data in zip(self.table.numbers, self.table.iter_messages(), strict=True):
@@ -183,24 +220,67 @@ class SessionReader:
                 unreadable.add(number)
         self.table.drop_messages(unreadable)
         self.missing.report()
+        if self.partial:
+            self.unfinished = self._make_unfinished()
+            yield self.unfinished, journal.encode_json(self.unfinished)
+
+    def _make_unfinished(self) -> Message:
+        partial = self.table.partial
+        number = max(partial.number, self.missing.last_number + 1)
+        shaped = {"role": "assistant", "parts": partial.parts, "timestamp": partial.at}
+        return msgspec.convert({**shaped, "id": number, "interrupted": True}, Message)
+
+    def iter_messages(self) -> Iterator[Message]:
+        for message, _ in self.read_messages():
+            yield message
+
+    def read_user_words(self) -> dict[int, str]:
+        """Read the user's messages by number, skipping all others unread."""
+        messages = self.read_messages(leave_out=_OTHERS)
+        return {message.id: message.text for message, _ in messages if message.role == "user"}
 
     def _repair_message(self, number: int, data: bytes) -> ReadMessage | None:
         from ollm.store.session_files.salvage import repair_line  # Only damaged sessions need it.
 
-        return repair_line(data, number, self.damage)
+        return repair_line(data, number, self.report)
 
-    def iter_calls(self) -> Iterator[ReadCall]:
-        """Iterate over the calls in their newest state, each with its line, as they were first requested."""
-        yield from map(self.read_call, list(self.table.calls))
+    def read_calls(self) -> Iterator[ReadCall]:
+        """Yield the calls in their newest state, each with its line, as they were first requested."""
+        yield from map(self._read_call, list(self.table.calls))
         self.missing.report()
 
-    def read_call(self, call_id: str) -> ReadCall:
-        """Read a call in its newest state, with its line."""
+    def _read_call(self, call_id: str) -> ReadCall:
         data = self.table.read_call(call_id)
         self.read += len(data)
         found = parse_call(data)
         assert found
         return found, data
+
+    def iter_calls(self) -> Iterator[ToolCallRecord]:
+        """Iterate over all calls. One that can no longer finish counts as interrupted."""
+        for call, _ in self.read_calls():
+            yield self._end_call(call)
+
+    def find_call(self, call_id: str) -> ToolCallRecord | None:
+        """Find a call; it is returned once."""
+        if call_id in self._found or call_id not in self.table.calls:
+            return None
+        self._found.add(call_id)
+        return self._end_call(self._read_call(call_id)[0])
+
+    def iter_other_calls(self) -> Iterator[ToolCallRecord]:
+        """Iterate over the calls not returned by `find_call`; no readable message names them."""
+        yield from filter(None, map(self.find_call, list(self.table.calls)))
+        self.missing.report()
+
+    def _end_call(self, call: ToolCallRecord) -> ToolCallRecord:
+        return mark_interrupted(call) if call.status == "running" and not self._alive else call
+
+    def iter_document(self, head: JsonObject | None = None) -> Iterator[bytes]:
+        """Yield everything readable as one JSON document; undamaged entries stay unchanged."""
+        head = complete_head(self.head, self.session) if head is None else head
+        messages, calls = self.read_messages(), self.read_calls()
+        return iter_document(head, (line for _, line in messages), (line for _, line in calls))
 
     def _read_head(self) -> int:
         """Read the first line of a document in our layout, and return its length; 0 for any other document."""
@@ -220,11 +300,11 @@ class SessionReader:
         metadata, named = self.head.setdefault("metadata", {}), self.head.get("sessionId")
         if not isinstance(metadata, dict):
             metadata = self.head["metadata"] = {}
-            self.damage.note("the metadata is damaged")
+            self.report.note("the metadata is damaged")
         if isinstance(named, str) and len(self._name) == _ID_CHARS and named.lower() != self._name:
-            self.damage.note("the document has the id of another session")
+            self.report.note("the document has the id of another session")
         for name in [name for name, value in metadata.items() if not fits_metadata(name, value)]:
-            self.damage.note(f"{name} is not what it should be")
+            self.report.note(f"{name} is not what it should be")
         contained = metadata.pop(CONTAINED, None)
         if contained and contained == self._journal.compute_checksum():
             self._journal = SessionFile(None)
@@ -258,7 +338,7 @@ class SessionReader:
             if self._salvage().add_document(document.read(0, document.size)):
                 self.is_original = True
                 return
-            self.damage.note("the document is not valid JSON")
+            self.report.note("the document is not valid JSON")
         if document.size:
             self._read_lines(body, document.size)
             if self._section < _ENDED:
@@ -315,14 +395,14 @@ class SessionReader:
             raise IrregularFilesError
         self.foreign = True
         if text:
-            self.damage.note(text)
+            self.report.note(text)
 
     def _salvage(self) -> Salvager:
         from ollm.store.session_files.salvage import Salvager  # Only damaged sessions need it.
 
         self._note_irregular()
         if not self._salvager:
-            self._salvager = Salvager(self.table, self.head, self.damage, self._change_head)
+            self._salvager = Salvager(self.table, self.head, self.report, self._change_head)
         return self._salvager
 
     def _salvage_lines(self) -> None:
@@ -370,3 +450,13 @@ class SessionReader:
                 continue
             self.journal_good = end
             yield start, line, record
+
+
+def mark_interrupted(call: ToolCallRecord) -> ToolCallRecord:
+    """Mark a call as interrupted, because the program ended before it did."""
+    return msgspec.structs.replace(
+        call,
+        status="interrupted",
+        result=call.result or RecordedResult(llm_content=INTERRUPTED_TEXT),
+        error=ErrorInfo(type="Interrupted", message=INTERRUPTED_TEXT),
+    )

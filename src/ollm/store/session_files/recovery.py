@@ -17,15 +17,9 @@ from ollm.domain.session import SCHEMA_VERSION, Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import document
 from ollm.store.session_files.files import CONTAINED, LAST_MESSAGE, MISSING
-from ollm.store.session_files.loading import (
-    LoadedSession,
-    SessionStream,
-    complete_head,
-    load_session,
-    mark_interrupted,
-)
+from ollm.store.session_files.loading import LoadedSession, load_session
 from ollm.store.session_files.places import SessionPlaces, keep_copies
-from ollm.store.session_files.reader import SessionPart, SessionReader
+from ollm.store.session_files.reader import SessionPart, SessionReader, mark_interrupted
 from ollm.store.session_files.waypoints import KnownState
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import replace_file
@@ -54,14 +48,14 @@ def recover_session(
     if known and to_continue and (since or is_large(*paths)):
         loaded = _read_end(paths, writer, SessionPart(known, since or sys.maxsize))
     if loaded is None:
-        with _open_stream(paths, writer) as stream:
-            loaded = None if stream.reader.foreign else _read_whole(stream, begin)
-            if stream.reader.foreign or stream.damage:
-                damage, missing = _rewrite(paths, stream, clock)
+        with _open_reader(paths, writer) as reader:
+            loaded = None if reader.foreign else _read_whole(reader, begin)
+            if reader.foreign or reader.damage:
+                damage, missing = _rewrite(paths, reader, clock)
                 loaded = None
     if loaded is None:
-        with _open_stream(paths, writer) as stream:
-            loaded = _read_whole(stream, begin)
+        with _open_reader(paths, writer) as reader:
+            loaded = _read_whole(reader, begin)
     for path in places.directory.glob(f".{writer.session_id}.*.tmp"):
         path.unlink(missing_ok=True)
     last = max(loaded.last_number, *(end for _, end in (missing or {}).get("messages", ())), 0)
@@ -79,9 +73,9 @@ def is_large(*paths: Path) -> bool:
 
 def _read_end(paths: Paths, writer: SessionWriter, part: SessionPart) -> LoadedSession | None:
     """Read the end of a session, or return None if that may not be enough."""
-    with _open_stream(paths, writer, part) as stream:
-        loaded = load_session(stream)
-        is_enough = stream.reader.known and not stream.damage and not loaded.read_only
+    with _open_reader(paths, writer, part) as reader:
+        loaded = load_session(reader)
+        is_enough = reader.known and not reader.damage and not loaded.read_only
         return loaded if is_enough and _has_all_calls(loaded.session) else None
 
 
@@ -90,64 +84,62 @@ def _has_all_calls(session: Session) -> bool:
     return all(name in calls for message in session.messages for name in message.call_ids)
 
 
-def _read_whole(stream: SessionStream, begin: int | None) -> LoadedSession:
+def _read_whole(reader: SessionReader, begin: int | None) -> LoadedSession:
     """Read all of a session. The content is returned from the request before the message `begin` on; with None,
     without content."""
-    return load_session(stream, sys.maxsize if begin is None else stream.reader.table.find_beginning(begin))
+    return load_session(reader, sys.maxsize if begin is None else reader.table.find_beginning(begin))
 
 
 @contextlib.contextmanager
-def _open_stream(paths: Paths, writer: SessionWriter, part: SessionPart | None = None) -> Iterator[SessionStream]:
+def _open_reader(paths: Paths, writer: SessionWriter, part: SessionPart | None = None) -> Iterator[SessionReader]:
     """Open a session that may be written, with all its fields."""
     with contextlib.closing(SessionReader(*paths, part=part)) as reader:
-        stream = SessionStream(reader, writer.session_id, alive=True)
-        refuse_read_only(stream, paths[0])
-        writer.head = make_current_head(reader.head, stream.session)
-        yield stream
+        refuse_read_only(reader, paths[0])
+        writer.head = make_current_head(reader.head, reader.session)
+        yield reader
 
 
-def _rewrite(paths: Paths, stream: SessionStream, clock: Clock) -> tuple[str | None, JsonObject | None]:
+def _rewrite(paths: Paths, reader: SessionReader, clock: Clock) -> tuple[str | None, JsonObject | None]:
     """Write a clean document, journal included, and keep damaged files beside it.
 
     Returns the damage, and the gaps that are known from now on. Raises `DamagedError` if it must not be written.
     """
-    reader = stream.reader
 
     def iter_chunks() -> Iterator[bytes]:
-        head = make_current_head(reader.head, stream.session)
+        head = make_current_head(reader.head, reader.session)
         head["metadata"].pop(LAST_MESSAGE, None)
         head["metadata"][CONTAINED] = reader.compute_journal_checksum()
-        yield from stream.iter_document(head)
-        refuse_read_only(stream, paths[0])
-        if stream.damage:
-            refuse_unreadable(stream, paths)
-            keep_copies(paths[0].parent, stream.session.session_id, clock)
+        yield from reader.iter_document(head)
+        refuse_read_only(reader, paths[0])
+        if reader.damage:
+            _refuse_unreadable(reader, paths)
+            keep_copies(paths[0].parent, reader.session.session_id, clock)
         elif reader.is_original and paths[0].is_file():
-            keep_copies(paths[0].parent, stream.session.session_id, clock, "original")
+            keep_copies(paths[0].parent, reader.session.session_id, clock, "original")
 
     replace_file(paths[0], iter_chunks())
-    damage, missing = stream.damage, reader.missing.describe_known() if reader.damage.missing else None
+    damage, missing = reader.damage, reader.missing.describe_known() if reader.report.missing else None
     paths[1].unlink(missing_ok=True)
     return damage, missing
 
 
-def refuse_read_only(stream: SessionStream, document: Path) -> None:
-    if stream.read_only:
+def refuse_read_only(reader: SessionReader, document: Path) -> None:
+    if reader.read_only:
         limit, fix = "cannot be opened", "Put a regular file in its place, or remove it with `ollm sessions delete`."
         if document.is_file() and not document.is_symlink():
             limit, fix = "can be viewed but not continued", "Save what is readable with `ollm sessions export`."
         raise DamagedError(
-            f"{document} {limit}: {stream.read_only}. The file was left as it is.",
+            f"{document} {limit}: {reader.read_only}. The file was left as it is.",
             action=f"{fix} `ollm --new` starts a new session.",
         )
 
 
-def refuse_unreadable(stream: SessionStream, paths: Paths) -> None:
+def _refuse_unreadable(reader: SessionReader, paths: Paths) -> None:
     """Raise DamagedError if no message is readable, leaving nothing to continue from. The files stay unchanged."""
-    if not stream.reader.missing.message_count and not stream.reader.partial:
+    if not reader.missing.message_count and not reader.partial:
         file = next(path for path in paths if path.exists())
         raise DamagedError(
-            f"{file} cannot be resumed: no message in it can be read ({stream.damage}). The file was left as it is.",
+            f"{file} cannot be resumed: no message in it can be read ({reader.damage}). The file was left as it is.",
             action="Restore it from a backup, or start a new session with `ollm chat --new`.",
         )
 
@@ -157,7 +149,7 @@ def make_current_head(head: JsonObject, session: Session) -> JsonObject:
     known: JsonObject = msgspec.to_builtins(session.metadata)
     held = {n: v for n, v in head.get("metadata", {}).items() if n not in known or document.fits_metadata(n, v)}
     metadata = {**known, **held, "schemaVersion": SCHEMA_VERSION}
-    return {**complete_head(head, session), "metadata": metadata}
+    return {**document.complete_head(head, session), "metadata": metadata}
 
 
 def _finish_interrupted(writer: SessionWriter, loaded: LoadedSession, clock: Clock) -> LoadedSession:

@@ -30,8 +30,8 @@ from ollm.system.atomic import make_private_directory, replace_file, sync_direct
 from ollm.system.locks import read_owner
 
 if TYPE_CHECKING:
-    from ollm.store.session_files.loading import LoadedSession, SessionStream
-    from ollm.store.session_files.reader import SessionPart
+    from ollm.store.session_files.loading import LoadedSession
+    from ollm.store.session_files.reader import SessionPart, SessionReader
 
 
 class MessagePage(msgspec.Struct, frozen=True):
@@ -82,45 +82,43 @@ class SessionFiles:
 
     def read_open(self, writer: SessionWriter, page: MessagePage | None = None) -> LoadedSession:
         """Read a session open in this process, saved or not; with `page` at least that much of it."""
-        from ollm.store.session_files.loading import SessionStream, load_session
+        from ollm.store.session_files.loading import load_session
 
         part = _make_part(self._find_state(writer.session_id), page) if page else None
         with contextlib.closing(writer.open_reader(part)) as reader:
             reader.head = {**reader.head, **writer.head}
-            return load_session(SessionStream(reader, writer.session_id, alive=True))
+            return load_session(reader)
 
     def read_user_words(self, writer: SessionWriter) -> dict[int, str]:
         """Read the user's messages in a session open in this process, in full, by number."""
-        from ollm.store.session_files.loading import SessionStream
-
         with contextlib.closing(writer.open_reader()) as reader:
-            return SessionStream(reader, writer.session_id, alive=True).read_user_words()
+            return reader.read_user_words()
 
     def read(self, session_id: str, page: MessagePage | None = None) -> LoadedSession:
         """Read everything readable, without changing any file; with `page` at least that much of it."""
         from ollm.store.session_files.loading import load_session
 
         part = _make_part(self._find_state(session_id), page) if page else None
-        with self.open_stream(session_id, part=part) as stream:
-            return load_session(stream)
+        with self.open_reader(session_id, part=part) as reader:
+            return load_session(reader)
 
     @contextlib.contextmanager
-    def open_stream(self, session_id: str, *, part: SessionPart | None = None) -> Iterator[SessionStream]:
+    def open_reader(self, session_id: str, *, part: SessionPart | None = None) -> Iterator[SessionReader]:
         """Open a session for reading entry by entry, without changing any file. Of a long session only `part` is
         read."""
-        from ollm.store.session_files.loading import SessionStream
         from ollm.store.session_files.reader import SessionReader
 
         session_id = self._require_known(session_id)
-        with contextlib.closing(SessionReader(*self.places.get_paths(session_id), part=part)) as reader:
-            yield SessionStream(reader, session_id, alive=self.is_open(session_id))
+        paths, alive = self.places.get_paths(session_id), self.is_open(session_id)
+        with contextlib.closing(SessionReader(*paths, part=part, alive=alive)) as reader:
+            yield reader
 
     def describe_session(self, session_id: str) -> Session:
         """Return a session without its messages and calls."""
         from ollm.store.session_files.reader import SessionPart
 
-        with self.open_stream(session_id, part=SessionPart(self._find_state(session_id), 0, least=0)) as stream:
-            return stream.session
+        with self.open_reader(session_id, part=SessionPart(self._find_state(session_id), 0, least=0)) as reader:
+            return reader.session
 
     def _find_state(self, session_id: str) -> KnownState | None:
         return self._find_known(session_id) if self.measure_bytes(session_id) >= MIN_KNOWN_BYTES else None

@@ -210,9 +210,9 @@ class SessionWriter:
         """Yield the new document. Old files with unreadable parts are kept beside it."""
         head = {**self.head, "metadata": {**self.head.get("metadata", {}), LAST_MESSAGE: self.last_number}}
         yield from document.iter_document(head, reader.table.iter_messages(), reader.table.iter_calls())
-        if reader.damage.text:
+        if reader.damage:
             kept = keep_copies(self.directory, self.session_id, now)
-            self.reports.append(f"Not everything could be read ({reader.damage.text}); kept as {kept[-1].name}.")
+            self.reports.append(f"Not everything could be read ({reader.damage}); kept as {kept[-1].name}.")
 
     def check_files(self) -> None:
         """Check that document and journal are unchanged, and restore what another program removed."""

@@ -19,9 +19,9 @@ from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.database import run_transaction
+from ollm.store.session_files.document import make_session
 from ollm.store.session_files.files import get_file_time
 from ollm.store.session_files.journal import read_call_number
-from ollm.store.session_files.loading import make_partial_message, make_session
 from ollm.store.session_files.reader import SessionPart, SessionReader
 from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES, KnownState
 from ollm.store.session_index.stamps import Progress, Stamp, make_batches
@@ -295,11 +295,11 @@ def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryInde
         part = SessionPart(known, take.last_number if take else row["last_number"], 1)
         with _open_reader(stamp, session_id, part) as reader:
             settled = row["stamp"] == stamp.text
-            read = _read_entries(reader, session_id, take, row, settled) if reader.known else None
-            if read and reader.known and not reader.damage.text and read[0]["last_number"] >= row["last_number"]:
+            read = _read_entries(reader, take, row, settled) if reader.known else None
+            if read and reader.known and not reader.damage and read[0]["last_number"] >= row["last_number"]:
                 return read
     with _open_reader(stamp, session_id) as reader:
-        return _read_entries(reader, session_id, take)
+        return _read_entries(reader, take)
 
 
 def _open_reader(stamp: Stamp, session_id: str, part: SessionPart | None = None) -> contextlib.closing[SessionReader]:
@@ -309,7 +309,6 @@ def _open_reader(stamp: Stamp, session_id: str, part: SessionPart | None = None)
 
 def _read_entries(
     reader: SessionReader,
-    session_id: str,
     take: EntryIndexer | None,
     before: Row | None = None,
     settled: bool = False,
@@ -317,7 +316,11 @@ def _read_entries(
     """Pass entries to `take` and count messages new since `before`; return a `settled` `before` if time runs out."""
     count, known, last = (before["message_count"], before["last_number"], 0) if before else (0, -1, 0)
     first = before["title"] if before else ""
-    for position, (message, _) in enumerate(reader.iter_messages(), 1):
+    for position, message in enumerate(reader.iter_messages(), 1):
+        if message is reader.unfinished:
+            if take:
+                take(make_message_entry(message)._replace(call=UNDER_WAY))
+            break
         count, last = count + (message.id > known), max(last, message.id)
         first = first or (message.text.strip().partition("\n")[0][:MAX_TITLE_CHARS] if message.role == "user" else "")
         if take:
@@ -326,17 +329,14 @@ def _read_entries(
                 return before, reader.known
             if position % CHECK_EVERY_ENTRIES == 0:
                 take.report_progress(reader.read)
-    if take and reader.partial:
-        take(make_message_entry(make_partial_message(reader))._replace(call=UNDER_WAY))
     calls = reader.known.calls if reader.known else 0
-    for call, _ in reader.iter_calls():
+    for call in reader.iter_calls():
         calls = max(calls, read_call_number(call.id))
         if take and (entry := make_call_entry(call, whole=True)):
             take(entry)
-    described = make_session(reader.head, session_id, reader.written_at)
-    partial, damage = int(bool(reader.partial)), reader.damage.text
-    row = _make_row(described, count, last)
-    noted = reader.make_known(count, last, calls) if reader.damage.size >= MIN_KNOWN_BYTES else None
+    row = _make_row(reader.session, count, last)
+    partial, damage = int(bool(reader.partial)), reader.damage
+    noted = reader.make_known(count, last, calls) if reader.report.size >= MIN_KNOWN_BYTES else None
     return row | {"partial": partial, "damaged": damage, "title": row["title"] or first}, noted
 
 
