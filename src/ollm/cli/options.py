@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ollm.config.environment import copy_environment, wants_colour
 from ollm.domain.errors import OllmError, UsageError
 from ollm.system.terminal_text import escape_json, make_printable, wrap_words
 
@@ -122,13 +121,6 @@ def print_json(value: object) -> None:
     except UnicodeEncodeError:
         text = json.dumps(document, indent=2)
     print(escape_json(text))
-
-
-def style_text(text: str, **style: Any) -> str:
-    """Apply `click.style` unless NO_COLOR is set. Click drops styles if the output is not a terminal."""
-    import click
-
-    return click.style(text, **style) if wants_colour(copy_environment()) else text
 
 
 def print_result(document: object, text: str, *, as_json: bool) -> None:

@@ -23,9 +23,9 @@ from ollm.cli.options import (
     print_json,
     print_result,
     shared_options,
-    style_text,
     warn,
 )
+from ollm.config.environment import copy_environment, wants_colour
 from ollm.domain.errors import UsageError
 from ollm.domain.text import format_suggestion
 from ollm.policy.engine import PolicyEngine
@@ -128,7 +128,10 @@ def _make_engine(process: ProcessScope, rules: str | None, *, builtin: bool = Fa
     return engine
 
 
-_COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
+def _style_decision(decision: str, *, bold: bool = False) -> str:
+    """Colour a decision unless NO_COLOR is set. Click drops colours if the output is not a terminal."""
+    colours = {"allow": "green", "ask": "yellow", "deny": "red"}
+    return click.style(decision, fg=colours[decision], bold=bold) if wants_colour(copy_environment()) else decision
 
 
 def parse_parameters(named: Sequence[str], arguments: str | None) -> dict[str, Any]:
@@ -165,15 +168,13 @@ def _check_line(engine: PolicyEngine, tool: str, common: dict[str, Any], line: b
 
 def print_verdict(tool: str, document: dict[str, Any]) -> None:
     decision = document["decision"]
-    click.echo(
-        f"{style_text(decision, fg=_COLOURS[decision], bold=True)}  {tool}: {make_printable(document['reason'])}"
-    )
+    click.echo(f"{_style_decision(decision, bold=True)}  {tool}: {make_printable(document['reason'])}")
     rule = document["rule"]
     if rule is not None:
         place = f" ({rule['file']}:{rule['line']})" if rule["file"] and rule["line"] else ""
         click.echo(f"rule   {rule['layer']}: {make_printable(rule['text'])}{place}")
     for part in document["parts"]:
-        shown = style_text(part["decision"], fg=_COLOURS[part["decision"]])
+        shown = _style_decision(part["decision"])
         click.echo(f"  {shown}  {make_printable(part['command'])}  ({make_printable(part['reason'])})")
     if document["locked"]:
         click.echo("ollm always asks about this; grants, approval levels and --yes do not apply.")
