@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -63,7 +64,7 @@ def check(context: click.Context, workspace: Path, as_json: bool) -> None:
     """List all problems; exit code 2 if there are any."""
     environment = copy_environment()
     loaded = load_settings(find_home(environment), environment, workspace=workspace, trusted=True)
-    problems = [*loaded.problems, *_find_rule_problems(loaded), *_find_hook_and_server_problems(loaded)]
+    problems = [*loaded.problems, *_find_problems(loaded)]
     process = ProcessScope(workspace=workspace)
     unmatched = [] if problems else asyncio.run(process.providers.list_unmatched_settings(loaded.settings))
     shown = [_serialize_problem(problem) for problem in problems]
@@ -117,29 +118,18 @@ def schema() -> None:
     print_json(build())
 
 
-def _find_rule_problems(loaded: LoadedSettings) -> list[Mistake]:
-    rules = read_rules(loaded.settings.policy.rules)
-    return [
-        Mistake(place=item.place, key="policy.rules", message=rule.problem)
-        for rule, item in zip(rules, loaded.rule_places, strict=True)
-        if rule.problem
-    ]
-
-
-def _find_hook_and_server_problems(loaded: LoadedSettings) -> list[Mistake]:
+def _find_problems(loaded: LoadedSettings) -> Iterator[Mistake]:
+    """Find what loading does not check: rules, hooks, servers and variables."""
     settings = loaded.settings
+    for rule, item in zip(read_rules(settings.policy.rules), loaded.rule_places, strict=True):
+        if rule.problem:
+            yield Mistake(place=item.place, key="policy.rules", message=rule.problem)
     found = [*read_hooks(settings.hooks)[1], *read_servers(settings.mcp_servers)[1]]
     found += describe_mistakes(settings.tools.diagnostics.languages)
     found += [f"environment: {warning}" for warning in EnvironmentSanitizationService(settings.environment).warnings]
-    split = [text.partition(": ") for text in found]
-    return [
-        Mistake(
-            place=loaded.sources.get(key.partition(".")[0], SourcePosition(file="config.yaml")),
-            key=key,
-            message=message,
-        )
-        for key, _, message in split
-    ]
+    for key, _, message in (text.partition(": ") for text in found):
+        place = loaded.sources.get(key.partition(".")[0], SourcePosition(file="config.yaml"))
+        yield Mistake(place=place, key=key, message=message)
 
 
 def _serialize_problem(mistake: Mistake) -> dict[str, object]:
