@@ -131,11 +131,13 @@ class LineChat:
         await self._greet(status)
         if status.turn_after is not None:
             await self._run_safely(self._show(self._conversation.follow_turn(status.turn_after)))
-        while (text := await self._read_line()) is not None:
+        while True:
+            text = await wait_for_input(self._lines.ask("> "), self._conversation, self._show_remote_turn)
+            if text is None:
+                return EXIT_REPLY
             after = await self._handle_input(text.strip()) if text.strip() else None
             if after:
                 return after
-        return EXIT_REPLY
 
     async def _greet(self, status: Status) -> None:
         for message in await self._conversation.history(get_recap_end(status), RECAP_MESSAGES):
@@ -145,13 +147,6 @@ class LineChat:
         for notice in status.notices:
             print(escape_controls(notice))
         print(f"{status.model} · {status.window:,}-token context · /help for commands, Ctrl-D to quit")
-
-    async def _read_line(self) -> str | None:
-        asking = asyncio.ensure_future(self._lines.ask("> "))
-        try:
-            return await wait_for_input(asking, self._conversation, self._show_remote_turn)
-        finally:
-            asking.cancel()
 
     async def _show_remote_turn(self, begun: ForeignTurn) -> None:
         print(f"\n(from another terminal) {escape_controls(begun.text)}")

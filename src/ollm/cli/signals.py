@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ollm.cli.start import TAKEOVER_MESSAGE
 from ollm.runtime.base import Conversation, ForeignTurn
@@ -71,18 +71,22 @@ T = TypeVar("T")
 
 
 async def wait_for_input(
-    typed: asyncio.Future[T], conversation: Conversation, show: Callable[[ForeignTurn], Awaitable[None]]
+    typing: Coroutine[Any, Any, T], conversation: Conversation, show: Callable[[ForeignTurn], Awaitable[None]]
 ) -> T:
     """Wait for typed input. Turns that others start meanwhile are shown first, each to its end."""
-    while not typed.done():
-        watching = asyncio.ensure_future(conversation.wait_for_foreign_turn())
-        try:
-            await asyncio.wait((typed, watching), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            watching.cancel()
-            await asyncio.wait((watching,))
-        begun = None if watching.cancelled() else watching.result()
-        if begun is None:
-            return await typed
-        await show(begun)
-    return typed.result()
+    typed = asyncio.ensure_future(typing)
+    try:
+        while not typed.done():
+            watching = asyncio.ensure_future(conversation.wait_for_foreign_turn())
+            try:
+                await asyncio.wait((typed, watching), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                watching.cancel()
+                await asyncio.wait((watching,))
+            begun = None if watching.cancelled() else watching.result()
+            if begun is None:
+                break
+            await show(begun)
+        return await typed
+    finally:
+        typed.cancel()

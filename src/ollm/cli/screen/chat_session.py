@@ -104,17 +104,12 @@ class ConversationRunner:
             self.conversation = conversation
             await self._greet(conversation)
             while True:
-                await self._wait_for_work(conversation)
+                await wait_for_input(
+                    self._wake.wait(), conversation, lambda begun: self._show_remote_turn(conversation, begun)
+                )
                 self._wake.clear()
                 while self.queue and not self.leaving:  # Text after /clear belongs to the next session.
                     await self._handle_input(conversation, self.queue.pop(0))
-
-    async def _wait_for_work(self, conversation: Conversation) -> None:
-        typed = asyncio.ensure_future(self._wake.wait())
-        try:
-            await wait_for_input(typed, conversation, lambda begun: self._show_remote_turn(conversation, begun))
-        finally:
-            typed.cancel()
 
     async def _show_remote_turn(self, conversation: Conversation, begun: ForeignTurn) -> None:
         self._display.print(self._display.painter.paint_user_message(begun.text) + "\n")
