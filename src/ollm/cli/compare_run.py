@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from ollm import __version__
 from ollm.app.conversation import open_conversation
-from ollm.app.models import change_loaded
 from ollm.app.process import ProcessScope
 from ollm.cli.commands import complete_late
 from ollm.cli.compare import TIMED_OUT, CompareSpace
 from ollm.cli.compare_results import print_comparison
 from ollm.cli.machine import inspect_hardware, measure_power
+from ollm.cli.models import load_model
 from ollm.cli.options import parse_pairs, shared_options, warn
 from ollm.cli.text_printer import show_waiting
 from ollm.config.change import parse_setting
@@ -156,8 +156,8 @@ class _TaskRuns:
     async def _load(self, model: str) -> None:
         """Load a model before its first run if the server can do that, so that no run is charged for it."""
         process = ProcessScope(workspace=self._process.workspace, flags={"roles": {"main": model}})
-        with show_waiting(f"loading {model}"), suppress(OllmError):
-            await change_loaded(process, parse_role(model).get("model", model), load=True)
+        with suppress(OllmError):
+            await load_model(process, parse_role(model).get("model", model))
 
     def _forget_stopped(self) -> None:
         """Erase the sessions of runs that were stopped: they are no result."""

@@ -74,13 +74,13 @@ def list_models(as_json: bool) -> None:
 def load(name: str) -> None:
     """Load a model into its server's memory."""
     begun = time.monotonic()
-    model, address = asyncio.run(_load_shown(name))
+    model, address = asyncio.run(load_model(ProcessScope(), name))
     warn(make_printable(f"Loaded {model} at {address} in {format_seconds(time.monotonic() - begun)}."))
 
 
-async def _load_shown(name: str) -> tuple[str, str]:
+async def load_model(process: ProcessScope, name: str) -> tuple[str, str]:
     with show_waiting(f"loading {name}"):
-        return await change_loaded(ProcessScope(), name, load=True)
+        return await change_loaded(process, name, load=True)
 
 
 @models.command()
