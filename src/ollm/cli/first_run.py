@@ -57,10 +57,7 @@ async def find_servers(process: ProcessScope) -> dict[str, str]:
 
 
 def ask(question: str) -> str:
-    try:
-        return str(click.prompt(question, err=True)).strip()
-    except click.Abort as abort:
-        raise KeyboardInterrupt from abort
+    return str(click.prompt(question, err=True)).strip()
 
 
 def use_server(process: ProcessScope, flags: Flags, url: str) -> Flags | None:
