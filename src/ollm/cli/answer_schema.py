@@ -57,14 +57,11 @@ class AnswerSchema:
             if printer.reason == "answered" and (errors := self._check(printer)):
                 printer.unfit = printer.message = f"The answer does not fit the schema: {'; '.join(errors)}"
         if isinstance(printer, TextPrinter):
-            self._print(printer)
-
-    def _print(self, printer: TextPrinter) -> None:
-        printer.is_silent = False
-        if printer.unfit:
-            sys.stderr.write(f"ollm: {escape_controls(printer.unfit)}\n")
-        elif printer.answers:
-            printer.show(TextDelta(text=take_document(printer.last_text)))
+            printer.is_silent = False
+            if printer.unfit:
+                sys.stderr.write(f"ollm: {escape_controls(printer.unfit)}\n")
+            elif printer.answers:
+                printer.show(TextDelta(text=take_document(printer.last_text)))
 
     def _check(self, printer: Printer) -> list[str]:
         """Check the last message. Returns errors with their places, or sets the answer in the printer."""

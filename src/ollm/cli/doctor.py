@@ -22,6 +22,7 @@ from ollm.cli.machine import inspect_hardware, suggest_models
 from ollm.cli.model_card import MARKS, describe_calls, describe_faults, describe_speed, run_trials
 from ollm.cli.options import print_result, shared_options, warn
 from ollm.cli.text_printer import show_waiting
+from ollm.config.environment import Home
 from ollm.config.roles import find_role
 from ollm.domain.errors import ModelError, OllmError
 from ollm.domain.model_facts import ModelFacts
@@ -137,7 +138,7 @@ async def _inspect_setup(process: ProcessScope, server: Mapping[str, Any] | None
         "comparison": find_new_models(find_results(process.home.root, scope.path), models),
         "unmatched": [] if problems else await process.providers.list_unmatched_settings(process.settings),
         **sandbox,
-        **_inspect_home(process),
+        **_inspect_home(process.home),
         "machine": check_machine(),
         "languageServers": _find_language_servers(scope, sandbox["visible"]),
     }
@@ -247,14 +248,16 @@ def _inspect_sandbox(scope: WorkspaceScope) -> dict[str, Any]:
         return {**found, "sandbox": f"unknown: {error}"}
 
 
-def _inspect_home(process: ProcessScope) -> dict[str, Any]:
-    home, log = process.home.root, process.home.log
+def _inspect_home(home: Home) -> dict[str, Any]:
+    """Describe the log, and the disk usage by part, largest first."""
+    root, log = home.root, home.log
+    parts = [{"name": entry.name, "bytes": measure_bytes(entry)} for entry in root.iterdir()] if root.is_dir() else []
     return {
         "log": log,
         "logBytes": log.stat().st_size if log.exists() else 0,
-        "home": home,
-        "disk": measure_disk_usage(home),
-        "homeProblem": check_writable(home),
+        "home": root,
+        "disk": sorted(parts, key=lambda part: (-part["bytes"], part["name"])),
+        "homeProblem": check_writable(root),
     }
 
 
@@ -267,12 +270,6 @@ def check_writable(root: Path) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
-
-
-def measure_disk_usage(root: Path) -> list[dict[str, Any]]:
-    """Measure disk usage by part, largest first."""
-    parts = [{"name": entry.name, "bytes": measure_bytes(entry)} for entry in root.iterdir()] if root.is_dir() else []
-    return sorted(parts, key=lambda part: (-part["bytes"], part["name"]))
 
 
 def check_machine() -> list[dict[str, Any]]:

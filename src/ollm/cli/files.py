@@ -95,16 +95,12 @@ def files(patterns: tuple[str, ...], explain: str | None, workspace: Path, as_js
     ollm files outline PATH    show what a file defines, with line numbers
     ollm files map [DIR]       show the definitions that other files use most
     """
-    if explain is not None:
-        _explain_path(explain, workspace, as_json=as_json)
-    else:
+    if explain is None:
         show_files(workspace, patterns, as_json=as_json)
-
-
-def _explain_path(path: str, workspace: Path, *, as_json: bool) -> None:
+        return
     import asyncio
 
     with open_files(workspace) as discovery:
-        why = asyncio.run(discovery.explain(str(workspace), path))
+        why = asyncio.run(discovery.explain(str(workspace), explain))
     shown = "shown" if why.shown else "not shown"
-    print_result(why, f"{make_printable(path)} is {shown}: {make_printable(why.reason)}.", as_json=as_json)
+    print_result(why, f"{make_printable(explain)} is {shown}: {make_printable(why.reason)}.", as_json=as_json)

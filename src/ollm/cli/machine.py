@@ -112,7 +112,8 @@ def _find_gpus(root: Path, memory: int, timeout_seconds: float) -> list[Gpu]:
         return [Gpu(name=name, memory_bytes=int(memory * UNIFIED_SHARE))]
     found = [line.rpartition(",") for line in _query(GPU_QUERY, timeout_seconds).splitlines()]
     gpus = [Gpu(name=name.strip(), memory_bytes=int(size) * 2**20) for name, _, size in found if size.strip().isdigit()]
-    return gpus or _find_amd(root)
+    sizes = [_read_number(file) for file in root.glob("sys/class/drm/card*/device/mem_info_vram_total")]
+    return gpus or [Gpu(name="AMD GPU", memory_bytes=size) for size in sizes if size and size >= 2**30]
 
 
 def _query(command: tuple[str, ...], timeout_seconds: float) -> str:
@@ -133,11 +134,6 @@ def _query(command: tuple[str, ...], timeout_seconds: float) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout
-
-
-def _find_amd(root: Path) -> list[Gpu]:
-    sizes = [_read_number(file) for file in root.glob("sys/class/drm/card*/device/mem_info_vram_total")]
-    return [Gpu(name="AMD GPU", memory_bytes=size) for size in sizes if size and size >= 2**30]
 
 
 def _read_number(file: Path) -> int | None:

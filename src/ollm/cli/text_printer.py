@@ -28,7 +28,7 @@ from ollm.domain.events import (
     make_notice,
 )
 from ollm.domain.text import format_seconds
-from ollm.domain.tools import ConfirmationAnswer, ToolResult
+from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Attachment, Conversation
 from ollm.system.terminal_text import JOINERS, escape_controls
 
@@ -157,7 +157,9 @@ class TextPrinter(Printer):
                 self._print_aside(f"· {event.summary}")
             case ToolFinished(result=result):
                 several, summary = len(self._running) > 1, self._running.pop(event.call_id, event.name)
-                self._print_outcome(result, f"  {summary}: " if several else "  ")
+                exit_code = f"exit code {result.exit_code}" if result.exit_code else ""
+                if outcome := result.error.message if result.error else exit_code:
+                    self._print_aside(f"  {summary}: {outcome}" if several else f"  {outcome}")
             case Notice() | PromptTruncated() | LoopDetected():
                 if notice := make_notice(event):
                     self._print_aside(f"ollm: {notice.text}")
@@ -212,12 +214,6 @@ class TextPrinter(Printer):
         if self._spoke:
             self._write("" if self._last == "\n" else "\n")
             self._ended, self._spoke = True, False
-
-    def _print_outcome(self, result: ToolResult, begin: str) -> None:
-        if result.error:
-            self._print_aside(f"{begin}{result.error.message}")
-        elif result.exit_code:
-            self._print_aside(f"{begin}exit code {result.exit_code}")
 
     def _print_price(self, event: PrefillProgress) -> None:
         if event.priced_tokens and not self._priced:

@@ -71,12 +71,13 @@ def _print_notice(event: Event) -> None:
 def serialize_record(record: ToolCallRecord) -> dict[str, Any]:
     result = record.result
     assert result is not None
-    answer: dict[str, Any] = {"ok": record.error is None, "llmContent": result.llm_content}
-    answer["returnDisplay"] = result.return_display
-    if result.exit_code is not None:
-        answer["exitCode"] = result.exit_code
-    answer["error"] = record.error
-    return answer
+    return {
+        "ok": record.error is None,
+        "llmContent": result.llm_content,
+        "returnDisplay": result.return_display,
+        **({} if result.exit_code is None else {"exitCode": result.exit_code}),
+        "error": record.error,
+    }
 
 
 def serialize_refusal(error: UsageError) -> dict[str, Any]:

@@ -122,15 +122,12 @@ def build_input(
         if runner.conversation:
             runner.conversation.note_typing()
 
-    def list_commands() -> list[tuple[str, str]]:
-        return list(runner.commands.items())
-
     def find_mentions(typed: str) -> list[str]:
         resources = [name for name in runner.resources if typed and name.startswith(typed)]
         return resources if ":" in typed and resources else [*resources[:3], *find_files(typed)]
 
     return Buffer(
-        completer=ThreadedCompleter(ChatCompleter(list_commands, find_mentions)),
+        completer=ThreadedCompleter(ChatCompleter(lambda: list(runner.commands.items()), find_mentions)),
         complete_while_typing=True,
         multiline=True,
         history=ScreenInputHistory(options.history, get_session),

@@ -55,9 +55,6 @@ class RunningTool:
         self.began = now
         self.tail = ""
 
-    def get_tail_lines(self, most: int) -> list[str]:
-        return [line for line in clean_lines(self.tail).split("\n") if line.strip()][-most:] if most > 0 else []
-
 
 class LiveOutput:
     """Live output, changed by events and painted at most ten times a second."""
@@ -145,7 +142,8 @@ class LiveOutput:
         for tool in self._tools.values():
             folded = tool.name == "task" and not self.unfolded
             most = min(share, 1 if folded else share if self.unfolded else TAIL_LINES)
-            steps = [f"  │ {step}{hint if folded else ''}" for step in tool.get_tail_lines(most)]
+            written = [line for line in clean_lines(tool.tail).split("\n") if line.strip()]
+            steps = [f"  │ {step}{hint if folded else ''}" for step in written[-most:] if most > 0]
             hint = "" if steps and folded else hint
             lines.append(f"{self._pick_spinner_frame()} {clean_lines(tool.summary)} ({self._now() - tool.began:.0f} s)")
             lines += steps

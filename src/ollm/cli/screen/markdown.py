@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from markdown_it import MarkdownIt
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.markdown import CodeBlock, Heading, ListItem, Markdown, TableDataElement, TableElement
+from rich.markdown import CodeBlock, Heading, ListItem, Markdown, TableElement
 from rich.table import Table
 from rich.text import Text
 
@@ -25,17 +25,13 @@ class FittedTable(TableElement):
     """Table with columns as wide as their words, plus spare width to save lines; or else rows as records."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        titles = read_cells(self.header.row.cells) if self.header and self.header.row else []
-        rows = [read_cells(row.cells) for row in self.body.rows] if self.body else []
+        titles = [cell.content.copy() for cell in self.header.row.cells] if self.header and self.header.row else []
+        rows = [[cell.content.copy() for cell in row.cells] for row in self.body.rows] if self.body else []
         widths = fit_columns([titles, *rows], options.max_width)
         if widths is None:
             yield from render_records(titles, rows)
         else:
             yield render_table(titles, rows, widths)
-
-
-def read_cells(cells: list[TableDataElement]) -> list[Text]:
-    return [cell.content.copy() for cell in cells]
 
 
 def fit_columns(rows: list[list[Text]], room: int) -> list[int] | None:

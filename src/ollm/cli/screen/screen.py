@@ -159,14 +159,19 @@ class ChatScreen:
                 ]
                 try:
                     await self.app.run_async(handle_sigint=False, set_exception_handler=False)
-                    await self._close_conversation()
+                    if self.chat.conversation:
+                        self.left = self.chat.conversation.session_id
+                        await self.chat.conversation.close()
                 finally:
                     for task in work:
                         task.cancel()
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from group
         finally:
-            self._restore_terminal()
+            self._printing.flush()
+            with contextlib.suppress(OSError):
+                self.app.output.clear_title()
+                self.app.output.flush()
         if self._failure:
             raise self._failure
         return self.next
@@ -176,23 +181,12 @@ class ChatScreen:
             self.app.invalidate()
             asyncio.get_running_loop().call_later(1.0, self._repaint_while_connecting)
 
-    def _restore_terminal(self) -> None:
-        self._printing.flush()
-        with contextlib.suppress(OSError):
-            self.app.output.clear_title()
-            self.app.output.flush()
-
     async def _run_conversation(self, opener: Opener) -> None:
         try:
             await self.chat.run(opener)
         except OllmError as error:
             self._failure = error
             self.exit(CommandReply(follow_up="exit"))
-
-    async def _close_conversation(self) -> None:
-        if self.chat.conversation:
-            self.left = self.chat.conversation.session_id
-            await self.chat.conversation.close()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         assert self._group

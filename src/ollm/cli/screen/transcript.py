@@ -75,7 +75,9 @@ class Transcript:
                 self.live.speed.finish_answer()
             case TodosChanged():
                 self.todos = event.todos
-                self._print_todos()
+                for todo in self.todos:
+                    done = todo.status == "done"
+                    self._print_aside(f"{'☑' if done else '☐'} {todo.text}", "dim" if done else "")
             case ConfirmationRequested() | ConfirmationResolved():
                 self._note_question(event)
             case MessageRecorded(role="assistant"):
@@ -192,11 +194,6 @@ class Transcript:
             self._out(self._painter.paint_output(output))
         elif preview := choose_preview(result):
             self._out(self._painter.paint_preview(preview))
-
-    def _print_todos(self) -> None:
-        for todo in self.todos:
-            done = todo.status == "done"
-            self._print_aside(f"{'☑' if done else '☐'} {todo.text}", "dim" if done else "")
 
     def _print_aside(self, text: str, style: str) -> None:
         self._out(self._painter.paint_aside(text, style))

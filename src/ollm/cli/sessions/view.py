@@ -32,18 +32,11 @@ def view(session: str | None, unfold: bool, within: Path | None, as_json: bool) 
     with process.session_files.open_reader(session_id) as reader:
         if as_json:
             _write_chunks(sys.stdout.buffer, _follow(reader, _escape_hidden(reader.iter_document()), "viewed"))
+        elif sys.stdout.isatty():
+            click.echo_via_pager(render_markdown(reader, folded=not unfold))
         else:
-            _page_session(reader, unfold)
+            sys.stdout.writelines(_follow(reader, render_markdown(reader, folded=not unfold), "viewed"))
         warn_damage(reader.damage)
-
-
-def _page_session(reader: SessionReader, unfold: bool) -> None:
-    """Show a session in a pager while it is read. Quitting the pager stops the reading."""
-    chunks = render_markdown(reader, folded=not unfold)
-    if sys.stdout.isatty():
-        click.echo_via_pager(chunks)
-    else:
-        sys.stdout.writelines(_follow(reader, chunks, "viewed"))
 
 
 @click.command()
