@@ -17,6 +17,7 @@ import msgspec
 from ollm.cli.text_printer import Printer, TextPrinter, show_turn
 from ollm.domain.errors import UsageError
 from ollm.domain.events import TextDelta
+from ollm.domain.struct import Data
 from ollm.runtime.base import Attachment
 from ollm.runtime.conversation import LocalConversation
 from ollm.system.atomic import MAX_SMALL_BYTES
@@ -30,27 +31,26 @@ It must fit this JSON schema:
 """
 
 
-class AnswerSchema:
+class AnswerSchema(Data, frozen=True):
     """A schema that an answer is checked against."""
 
-    def __init__(self, document: dict[str, Any], validator: Any) -> None:
-        self._document = document
-        self._validator = validator
+    document: dict[str, Any]
+    validator: Any
 
     async def run(
         self, conversation: LocalConversation, text: str, attachments: tuple[Attachment, ...], printer: Printer
     ) -> None:
         """Run the turn, and a second one if its answer does not fit. Sets the answer or its errors in the printer."""
         parts = conversation.parts
-        form = FORM + msgspec.json.encode(self._document).decode()
+        form = FORM + msgspec.json.encode(self.document).decode()
         parts.prompt.entries.add_context("form of the answer", form, source="system", volatile=True)
         if not parts.prompt.tools:
-            parts.state.answer_schema = self._document
+            parts.state.answer_schema = self.document
         if isinstance(printer, TextPrinter):
             printer.is_silent = True
         await show_turn(conversation, text, attachments, printer)
         if printer.reason == "answered" and (errors := self._check(printer)):
-            parts.state.answer_schema = self._document
+            parts.state.answer_schema = self.document
             listed = "".join(f"- {error}\n" for error in errors)
             again = f"Your answer does not fit the JSON schema:\n{listed}Answer again, with the JSON document alone."
             await show_turn(conversation, again, (), printer)
@@ -67,7 +67,7 @@ class AnswerSchema:
         """Check the last message. Returns errors with their places, or sets the answer in the printer."""
         try:
             value = msgspec.json.decode(take_document(printer.last_text))
-            errors = sorted(self._validator.iter_errors(value), key=lambda error: error.json_path)
+            errors = sorted(self.validator.iter_errors(value), key=lambda error: error.json_path)
         except msgspec.DecodeError as error:
             return [f"it is not a JSON document: {error}"]
         except RecursionError:
@@ -103,7 +103,7 @@ def read_schema(file: Path) -> AnswerSchema:
         raise UsageError(f"{file} is not UTF-8 text.") from error
     except RecursionError as error:
         raise UsageError(f"{file} is nested too deeply, or a part of it refers to itself.") from error
-    return AnswerSchema(document, validator)
+    return AnswerSchema(document=document, validator=validator)
 
 
 def _make_validator(document: dict[str, Any], file: Path) -> Any:
