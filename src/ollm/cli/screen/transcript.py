@@ -132,18 +132,15 @@ class Transcript:
         if not self.live.unfolded:
             return
         if (outputs := [] if self._in_turn and self._outputs_past else self._outputs) or self._last_thought:
-            self._show_folded(outputs)
+            if self._last_thought:
+                self._out(self._painter.paint_output(self._last_thought))
+            for summary, output in outputs:
+                self._print_aside(summary, "bold")
+                self._out(self._painter.paint_output(output or "(no output)"))
         else:
             self._print_aside("showing tool output and thinking in full; Ctrl-O collapses them", "dim")
         if not self._in_turn:
             self._out("\n")  # The next input begins below the output.
-
-    def _show_folded(self, outputs: list[tuple[str, str]]) -> None:
-        if self._last_thought:
-            self._out(self._painter.paint_output(self._last_thought))
-        for summary, output in outputs:
-            self._print_aside(summary, "bold")
-            self._out(self._painter.paint_output(output or "(no output)"))
 
     def _add_text(self, text: str) -> None:
         if self.live.thinking:
