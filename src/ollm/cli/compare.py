@@ -21,7 +21,7 @@ from ollm.app.process import ProcessScope
 from ollm.app.worktrees import WorktreeManager
 from ollm.cli.commands import CommandTable, LazyGroup
 from ollm.cli.options import confirm_or_fail, format_table, print_result, shared_options, warn
-from ollm.cli.text_printer import show_waiting
+from ollm.cli.text_printer import WaitLine
 from ollm.config.settings import Check
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import PromptMessage
@@ -290,7 +290,7 @@ class CompareSpace:
         text = f"<message>\n{request}\n</message>\n\n<failing>\n{told}\n</failing>"
         messages = (PromptMessage(role="system", content=REWRITE_ORDER), PromptMessage(role="user", content=text))
         try:
-            with show_waiting(f"{writer} writes the request"):
+            with WaitLine(f"{writer} writes the request"):
                 stream = model.stream(messages, (), MAX_REWRITE_TOKENS)
                 answer = "".join([piece async for piece in iterate_text(stream)])
         finally:

@@ -21,7 +21,7 @@ from ollm.cli.compare_results import print_comparison
 from ollm.cli.machine import inspect_hardware, measure_power
 from ollm.cli.models import load_model
 from ollm.cli.options import parse_pairs, shared_options, warn
-from ollm.cli.text_printer import show_waiting
+from ollm.cli.text_printer import WaitLine
 from ollm.config.change import parse_setting
 from ollm.config.roles import parse_role
 from ollm.domain.clock import format_stamp
@@ -179,7 +179,7 @@ class _TaskRuns:
             origin=ORIGIN,
             flags=flags,
         )
-        with show_waiting(f"{name} with {model}"):
+        with WaitLine(f"{name} with {model}"):
             async with open_conversation(options) as conversation:
                 finished, figures = await work_on(task, conversation, flags)
                 ended = CompareRun(

@@ -21,7 +21,7 @@ from ollm.app.workspace import WorkspaceScope
 from ollm.cli.machine import inspect_hardware, suggest_models
 from ollm.cli.model_card import MARKS, describe_calls, describe_faults, describe_speed, run_trials
 from ollm.cli.options import print_result, shared_options, warn
-from ollm.cli.text_printer import show_waiting
+from ollm.cli.text_printer import WaitLine
 from ollm.config.environment import Home
 from ollm.config.roles import find_role
 from ollm.domain.errors import ModelError, OllmError
@@ -100,7 +100,7 @@ async def _run_doctor(process: ProcessScope, *, measured: bool, tested: bool, as
             return None
 
     card = await try_step(run_trials(process, None, faults_only=True)) if tested else None
-    with show_waiting("asking the model server"):
+    with WaitLine("asking the model server"):
         server, facts = await try_step(_inspect_server(process, measured=measured)) or (None, None)
         failure = failures[-1] if failures else None
         report = {"server": server, "error": failure.message if failure else None, "facts": facts}

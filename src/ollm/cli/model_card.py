@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ollm.app.models import probe_model
 from ollm.app.process import ProcessScope
 from ollm.cli.options import warn
-from ollm.cli.text_printer import show_waiting
+from ollm.cli.text_printer import WaitLine
 from ollm.domain.clock import format_age
 from ollm.domain.model_facts import CARD_FIELDS, ModelFacts, Source
 from ollm.runtime.model.probe import PART_NAMES, ModelCard, Trial
@@ -25,7 +25,7 @@ MARKS = {True: "ok", False: "no", None: "?"}
 
 async def run_trials(process: ProcessScope, name: str | None, *, faults_only: bool = False) -> ModelCard:
     """Probe a model. Each trial is printed on stderr, and on a terminal the one that runs."""
-    with show_waiting("testing") as line:
+    with WaitLine("testing") as line:
 
         def announce(trial: str) -> None:
             line.doing = f"testing: {trial}"

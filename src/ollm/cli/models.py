@@ -14,7 +14,7 @@ from ollm.app.process import ProcessScope
 from ollm.cli.completion import complete_catalogue, complete_model
 from ollm.cli.model_card import MARKS, describe_card, describe_faults, run_trials
 from ollm.cli.options import confirm_or_fail, format_table, make_progress, print_result, shared_options, warn
-from ollm.cli.text_printer import show_waiting
+from ollm.cli.text_printer import WaitLine
 from ollm.domain.model_facts import CARD_FIELDS
 from ollm.domain.text import format_seconds
 from ollm.providers.base import name_model, name_models
@@ -79,7 +79,7 @@ def load(name: str) -> None:
 
 
 async def load_model(process: ProcessScope, name: str) -> tuple[str, str]:
-    with show_waiting(f"loading {name}"):
+    with WaitLine(f"loading {name}"):
         return await change_loaded(process, name, load=True)
 
 

@@ -16,7 +16,7 @@ import msgspec
 from ollm.app.conversation import keep_unsent, open_conversation
 from ollm.app.process import ProcessScope
 from ollm.cli.start import TAKEOVER_MESSAGE, ChatArguments, Question
-from ollm.cli.text_printer import Printer, TextPrinter, show_turn, show_waiting
+from ollm.cli.text_printer import Printer, TextPrinter, WaitLine, show_turn
 from ollm.config.environment import copy_environment, wants_plain
 from ollm.domain.context import Usage
 from ollm.domain.errors import ExitCode, OllmError, UsageError
@@ -62,7 +62,7 @@ async def run_once(
         print_reply(reply, output, None, start)
         return int(ExitCode.DONE)
     async with AsyncExitStack() as stack:
-        with show_waiting("connecting to the model server", shown=output == "text") as line:
+        with WaitLine("connecting to the model server", shown=output == "text") as line:
             options = msgspec.structs.replace(start.for_one_shot(), announce=line.tell)
             conversation = await stack.enter_async_context(open_conversation(options))
         gc.freeze()  # These objects live to the end, so they need no garbage collection.
@@ -91,16 +91,14 @@ def start_detached(start: ChatArguments, question: Question | None, *, alone: bo
     """Start a turn in the daemon beside other sessions, and print the id of its session. Its questions wait."""
     if question is None or not alone:
         raise UsageError("--detach needs -p, without --schema, --check or --best-of.", action="Use `ollm -p TEXT`.")
-    from ollm.cli.daemon import refuse_local_flags
-
-    refuse_local_flags(start)
     print(asyncio.run(send_detached(msgspec.structs.replace(start, beside=True), question)))
     return 0
 
 
 async def send_detached(start: ChatArguments, question: Question) -> str | None:
-    from ollm.cli.daemon import open_remote_conversation
+    from ollm.cli.daemon import open_remote_conversation, refuse_local_flags
 
+    refuse_local_flags(start)
     async with open_remote_conversation(start) as conversation:
         reply = await run_slash_command(conversation, question)
         text = reply.argument if reply and reply.follow_up == "send" else question.text

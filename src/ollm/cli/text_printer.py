@@ -6,9 +6,7 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ollm.cli.start import TAKEOVER_MESSAGE
 from ollm.domain.errors import ExitCode
@@ -137,7 +135,7 @@ class TextPrinter(Printer):
         self._running: dict[str, str] = {}  # Summaries of calls in progress.
         self._priced = False  # True once the time to read the prompt is printed.
         self._gap = ""
-        self._wait = WaitLine(shown=counts_seconds and is_seen())
+        self._wait = WaitLine(shown=counts_seconds)
 
     def show(self, event: Event) -> None:
         super().show(event)
@@ -246,30 +244,22 @@ async def show_turn(
             printer.show(event)
 
 
-def is_seen() -> bool:
-    """Return True if a person sees the output as it is printed."""
-    return sys.stderr.isatty() and sys.stdout.isatty()
-
-
-@contextmanager
-def show_waiting(doing: str, *, shown: bool = True) -> Iterator[WaitLine]:
-    line = WaitLine(doing, shown=shown and is_seen())
-    try:
-        yield line
-    finally:
-        line.stop()
-
-
 class WaitLine:
-    """A line on the terminal that counts the seconds while there is no other output."""
+    """A line that counts the seconds while there is no other output, if a person sees the output as it is printed."""
 
     def __init__(self, doing: str = WAITING, *, shown: bool = True) -> None:
         self.doing = doing
         self._began = time.monotonic()
         self._shown = False
         self._timer: asyncio.TimerHandle | None = None
-        if shown:
+        if shown and sys.stderr.isatty() and sys.stdout.isatty():
             self._tick()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def tell(self, doing: str) -> None:
         self.doing = doing
