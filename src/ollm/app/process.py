@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ollm.config.environment import copy_environment, find_home, find_user_home, read_log_level
 from ollm.domain.clock import Clock, now
-from ollm.domain.lazy import LateObject, Lazy
+from ollm.domain.lazy import LateObject
 
 if TYPE_CHECKING:
     from ollm.archive.process import ArchiveProcess
@@ -55,7 +55,6 @@ class SettingsScope:
         self._flags = flags or {}
         self._warn = warn or print_warning
         self._making_rules = False
-        self._settings = Lazy(self._use_settings)
 
     @cached_property
     def loaded_settings(self) -> LoadedSettings:
@@ -96,11 +95,8 @@ class SettingsScope:
 
         return TrustBook(self.home.trust, self.clock)
 
-    @property
+    @cached_property
     def settings(self) -> Settings:
-        return self._settings.get()
-
-    def _use_settings(self) -> Settings:
         settings = self.loaded_settings.require_settings()
         self.start_logging()
         return settings
@@ -118,7 +114,7 @@ class SettingsScope:
     def redact(self, text: str) -> str:
         """Redact secrets: by all rules once the settings are loaded, and by the built-in rules before that and
         while the rules are being built."""
-        if self._settings.built is None or self._making_rules:
+        if "settings" not in self.__dict__ or self._making_rules:
             return redact_error(text)
         return self.redactor.redact(text)
 
