@@ -45,10 +45,6 @@ if TYPE_CHECKING:
     from ollm.system.sandbox.sandbox import Sandbox
 
 
-def ignore_report(text: str) -> None:
-    """Ignore a report, for read-only commands: a conversation in the workspace shows it instead."""
-
-
 class WorkspaceScope:
     """Objects shared by the conversations in one workspace, built on first use."""
 
@@ -56,7 +52,7 @@ class WorkspaceScope:
         self.process = process
         self.path = path
         self._closing = ExitStack()
-        self.report: Callable[[str], None] = ignore_report
+        self.report: Callable[[str], None] = lambda _: None  # A conversation in the workspace shows the reports.
 
     @cached_property
     def main(self) -> Path:
