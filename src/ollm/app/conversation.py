@@ -65,7 +65,7 @@ class ConversationScope:
         self.options = options
         self.stack = stack
         self.storage = Storage(scope, options)
-        self.toolbox = create_toolbox(self.storage, stack, task)
+        self.toolbox = task.create_toolbox(self.storage, stack) if task else Toolbox(self.storage, stack)
         self.asked_to_close: Callable[..., bool] = lambda **_: False
 
     async def open(self) -> LocalConversation:
@@ -75,7 +75,10 @@ class ConversationScope:
         if not self.options.one_shot:
             await self.hold_workspace()
         self.stack.push_async_callback(storage.session.close)
-        await self.finish_interrupted_restore()
+        if has_interrupted_restore(self.process.home):  # It comes first, since it changes the session and the files.
+            from ollm.app.interrupted_restore import recover_restore
+
+            await recover_restore(self.scope, storage.notices.append)
         wanted = await self.find_wanted_session()
         resumed: LoadedSession | None = None
         if wanted:
@@ -102,13 +105,6 @@ class ConversationScope:
         if wanted and self.process.settings.archive.is_set:
             await self.process.archive_process.require_lease(wanted, force=self.options.force)
         return wanted
-
-    async def finish_interrupted_restore(self) -> None:
-        """Complete an interrupted rewind before anything else, and add a notice about it."""
-        if has_interrupted_restore(self.process.home):
-            from ollm.app.interrupted_restore import recover_restore
-
-            await recover_restore(self.scope, self.storage.notices.append)
 
     async def hold_workspace(self) -> None:
         if self.options.beside or self.process.settings.workspace.sessions == "many":
@@ -357,14 +353,6 @@ def create_role_models(toolbox: Toolbox, state: ConversationState) -> RoleModels
     )
     toolbox.stack.push_async_callback(models.close)
     return models
-
-
-def create_toolbox(storage: Storage, stack: AsyncExitStack, task: TaskOrigin | None) -> Toolbox:
-    if task is None:
-        return Toolbox(storage, stack)
-    from ollm.app.tasks import TaskToolbox
-
-    return TaskToolbox(storage, stack, task)
 
 
 async def open_task(origin: TaskOrigin, options: ConversationOptions, stack: AsyncExitStack) -> LocalConversation:

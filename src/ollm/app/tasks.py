@@ -245,6 +245,9 @@ class TaskOrigin(msgspec.Struct, frozen=True, kw_only=True):
     agent: Agent | None = None
     folder: Path | None = None
 
+    def create_toolbox(self, storage: Storage, stack: AsyncExitStack) -> TaskToolbox:
+        return TaskToolbox(storage, stack, self)
+
 
 class TaskAsker:
     """Asks the person for one task at a time, and names the task."""
