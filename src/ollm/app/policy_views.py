@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,7 +19,7 @@ from ollm.policy.rules import READ_ONLY_COMMAND_RULE
 from ollm.runtime.calls.permission import build_policy_request
 from ollm.system.terminal_text import render_command
 from ollm.tools.catalogue import TOOLS, describe_catalogue, list_categories, load_tool_class
-from ollm.tools.framework.base import add_parser, bind_tool
+from ollm.tools.framework.base import add_parser
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +89,7 @@ def make_policy_request(boundary: Boundary, tool: str, params: dict[str, Any]) -
     tool would refuse are judged by name."""
     found = next((one for one in describe_catalogue() if one.name == tool), None)
     if found is not None:
-        spec = add_parser(found, lambda given: bind_tool(load_tool_class(TOOLS[tool][0]), given, None))
+        spec = add_parser(found, partial(load_tool_class, TOOLS[tool][0]))
         texts = {name for name, schema in found.parameters["properties"].items() if schema.get("type") == "string"}
         missing = dict.fromkeys(texts.intersection(found.parameters.get("required", ())) - set(params), "?")
         for added in ({}, missing):

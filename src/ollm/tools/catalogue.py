@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from ollm.tools.framework.base import (
-    Invocation,
-    ToolDescription,
-    ToolRegistry,
-    ToolSpec,
-    add_parser,
-    bind_tool,
-    describe_class,
-)
+from ollm.tools.framework.base import ToolDescription, ToolRegistry, add_parser, describe_class
 
 if TYPE_CHECKING:
     from ollm.domain.lazy import Lazy
@@ -90,17 +82,10 @@ def build_registry(services: ToolServices) -> ToolRegistry:
     registry = ToolRegistry()
     for description in describe_catalogue():
         if description.name != "outline" or PathFinder.find_spec("tree_sitter"):  # The extra `[code]` brings it.
-            registry.register(_make_spec(description, services))
+            place, needs = TOOLS[description.name]
+            get_needs = partial(getattr, services, needs) if needs else lambda: services
+            registry.register(add_parser(description, partial(load_tool_class, place), get_needs))
     return registry
-
-
-def _make_spec(description: ToolDescription, services: ToolServices) -> ToolSpec:
-    place, needs = TOOLS[description.name]
-
-    def parse(arguments: Any) -> Invocation:
-        return bind_tool(load_tool_class(place), arguments, getattr(services, needs) if needs else services)
-
-    return add_parser(description, parse)
 
 
 TOOLS = {  # Each tool has a class and the service that its calls need; "" means all services.

@@ -44,10 +44,6 @@ async def _discard_change(_path: Path, _before: bytes, _after: bytes) -> None:
     """Ignore a change."""
 
 
-def _discard_output(_text: str) -> None:
-    """Ignore output."""
-
-
 async def _cannot_see_pictures() -> bool:
     """Return False, for a model that reads text only."""
     return False
@@ -91,7 +87,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 
     boundary: Boundary
     lazy_environment: Lazy[Mapping[str, str]] = Lazy(dict)
-    emit: Callable[[str], None] = _discard_output
+    emit: Callable[[str], None] = lambda _text: None
     settings: ToolSettings = ToolSettings()
     sees: Callable[[], Awaitable[bool]] = _cannot_see_pictures
     lazy_sandbox: Lazy[Sandbox | None] = Lazy(lambda: None)
@@ -284,13 +280,6 @@ class ToolSpec(ToolDescription, frozen=True, kw_only=True):
     parse: Callable[[Any], Invocation]
 
 
-def bind_tool(tool: type[Tool[Needs]], arguments: Any, needs: Needs) -> Invocation:
-    """Parse a tool's arguments. Raises ToolFailure with one line per mistake."""
-    from ollm.tools.framework.arguments import parse_arguments
-
-    return Invocation(parse_arguments(tool, arguments), needs)
-
-
 def describe_class(tool: type[Tool[Any]]) -> ToolDescription:
     from ollm.tools.framework.arguments import build_parameters, describe_tool
 
@@ -301,15 +290,21 @@ def describe_class(tool: type[Tool[Any]]) -> ToolDescription:
     return ToolDescription(**facts)
 
 
-def add_parser(description: ToolDescription, parse: Callable[[Any], Invocation]) -> ToolSpec:
+def add_parser(
+    description: ToolDescription, load: Callable[[], type[Tool[Any]]], get_needs: Callable[[], Any] = lambda: None
+) -> ToolSpec:
+    """Add the parser of a class that is loaded on the first call. Its calls get what `get_needs` returns."""
+
+    def parse(arguments: Any) -> Invocation:
+        from ollm.tools.framework.arguments import parse_arguments
+
+        return Invocation(parse_arguments(load(), arguments), get_needs())
+
     return ToolSpec(**msgspec.structs.asdict(description), parse=parse)
 
 
 def make_spec(tool: type[Tool[Needs]], needs: Needs) -> ToolSpec:
-    def parse(arguments: Any) -> Invocation:
-        return bind_tool(tool, arguments, needs)
-
-    return add_parser(describe_class(tool), parse)
+    return add_parser(describe_class(tool), lambda: tool, lambda: needs)
 
 
 class ToolRegistry:
