@@ -95,12 +95,10 @@ async def extract_text(answer: WebResponse, selector: str | None, environment: M
 def decode_body(answer: WebResponse) -> str:
     """Decode the body by its byte order mark, the header's charset, the page's own charset, or detection."""
     body = answer.body
-    if body.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        found = detect_encoding(body)
-        return found.decode(body) if found else body.decode("utf-8", "replace")
+    marked = body.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     named = re.search(r"charset\s*=\s*[\"']?([\w:.-]+)", answer.headers.get("content-type", ""), re.IGNORECASE)
     inside = _META.search(body[:4096])
-    for name in (named and named[1], inside and inside[1].decode("ascii")):
+    for name in () if marked else (named and named[1], inside and inside[1].decode("ascii")):
         with suppress(LookupError, UnicodeError):  # The charset may be unknown, or not be one of text.
             if name:
                 return body.decode(name, "replace")
