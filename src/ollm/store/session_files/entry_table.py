@@ -30,15 +30,9 @@ class IrregularFilesError(Exception):
     """A part of the files is not enough: they have to be read whole."""
 
 
-class TextRecord(NamedTuple):
-    """A record of streamed text."""
-
-    at: str
-    parts: journal.Parts
-
-
-class PartialAnswer(NamedTuple):
-    """An answer under way: its number, the time of its last record, and its parts."""
+class AnswerText(NamedTuple):
+    """Text of an answer under way, or a piece of it: the answer's number, the time, and the parts. Journals of older
+    versions have no number: it is 0."""
 
     number: int = 0
     at: str = ""
@@ -59,11 +53,7 @@ class EntryTable:
         self.journal_place = document.size  # Places count through both files.
         self._salvaged_place, self._salvaged = document.size + lines.size, bytearray()
         self._skipped = skipped
-        self._numbers, self._starts, self._ends = (
-            array("Q"),
-            array("Q"),
-            array("Q"),
-        )  # These columns describe the messages.
+        self._numbers, self._starts, self._ends = (array("Q") for _ in range(3))  # These columns are the messages.
         self._document_count = -1  # The messages of the document, or -1 while it is read.
         self.in_order = True
         self.calls: dict[str, tuple[int, ...]] = {}  # By id, these are the places of its records.
@@ -71,8 +61,8 @@ class EntryTable:
         self.last_asker = 0  # This is the highest number of a message with a call.
         self._is_part = known is not None
         self.notes = WaypointNotes(known)
-        self._answers: dict[int, dict[int, TextRecord]] = {}  # Journals of older versions have no number: it is 0.
-        self.partial = PartialAnswer()
+        self._answers: dict[int, dict[int, AnswerText]] = {}
+        self.partial = AnswerText()
 
     @property
     def in_document(self) -> bool:
@@ -143,20 +133,21 @@ class EntryTable:
             number, start = read_number(message), place + data.find(message)
             if not number:
                 raise IrregularEntryError
-            if not message.startswith(REQUEST):
-                self.take_answer(number)
-            elif self.notes.is_due(number, place):
+            if message.startswith(REQUEST):
                 self.notes.add_request(number, place)
+            else:
+                self.take_answer(number)
             self.add_message(number, start, start + len(message))
         if record.partial is not None:
-            self.add_piece(*(record.piece or (0, 0)), TextRecord(record.at, record.partial))
+            answer, number = record.piece or (0, 0)
+            self.add_piece(number, AnswerText(answer, record.at, record.partial))
         if isinstance(record.call, msgspec.Raw):
             call = bytes(record.call)
             self.add_call(call, place + data.find(call))
 
-    def add_piece(self, answer: int, number: int, piece: TextRecord) -> None:
+    def add_piece(self, number: int, piece: AnswerText) -> None:
         """Add what an answer has grown by. Records of older versions have no number."""
-        held = self._answers.setdefault(answer, {})
+        held = self._answers.setdefault(piece.number, {})
         number = number or len(held) + 1
         if number > 1 and number - 1 not in held:
             self._damage.note("the journal lacks a part of an answer")
@@ -177,7 +168,7 @@ class EntryTable:
                 continue
             at = held[max(held)].at
             if answer == max(self._answers) and (answer == 0 or answer > last):
-                self.partial = PartialAnswer(answer, at, parts)
+                self.partial = AnswerText(answer, at, parts)
             elif not self._holds_text(answer, parts):  # Its records may be repeated behind it.
                 if self._is_part:
                     raise IrregularFilesError
@@ -291,7 +282,7 @@ class EntryTable:
         return bytes(self._salvaged[start - self._salvaged_place : end - self._salvaged_place])
 
 
-def _join_pieces(pieces: dict[int, TextRecord]) -> journal.Parts:
+def _join_pieces(pieces: dict[int, AnswerText]) -> journal.Parts:
     parts: journal.Parts = []
     for number in sorted(pieces):
         parts = journal.extend_parts(parts, pieces[number].parts)

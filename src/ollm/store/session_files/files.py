@@ -62,22 +62,14 @@ class SessionFile:
 
     def __init__(self, descriptor: int | None, waiting: bytes = b"") -> None:
         self.descriptor = descriptor
-        self._on_disk = os.fstat(descriptor).st_size if descriptor is not None else 0
+        self._on_disk, self.inode, self.stamp = 0, 0, ""  # Inode, size and time tell it from a later file.
+        if descriptor is not None:
+            found = os.fstat(descriptor)
+            self._on_disk, self.inode = found.st_size, found.st_ino
+            self.stamp = f"{found.st_ino},{found.st_size},{found.st_mtime_ns}"
         self._waiting = waiting
         self._buffer, self._buffered = b"", 0  # These bytes were read before, from that place on.
         self.size = self._on_disk + len(waiting)
-
-    @property
-    def stamp(self) -> str:
-        """Inode, size and time, which distinguish a document from a later one; "" without a file."""
-        if self.descriptor is None:
-            return ""
-        found = os.fstat(self.descriptor)
-        return f"{found.st_ino},{found.st_size},{found.st_mtime_ns}"
-
-    @property
-    def inode(self) -> int:
-        return os.fstat(self.descriptor).st_ino if self.descriptor is not None else 0
 
     def compute_checksum(self) -> str:
         """Compute a checksum of the size and the last few kilobytes: enough for a file that only grows."""
@@ -112,9 +104,8 @@ class SessionFile:
             if b"\n" not in block:
                 rest.append(block)
                 continue
-            lines = io.BytesIO(
-                b"".join((*rest, block))
-            ).readlines()  # The method `split` is slow, because it looks at each byte by itself.
+            # The method `split` is slow, because it looks at each byte by itself.
+            lines = io.BytesIO(b"".join((*rest, block))).readlines()
             rest = [b"" if lines[-1].endswith(b"\n") else lines.pop()]
             for line in lines:
                 start, place = place, place + len(line)

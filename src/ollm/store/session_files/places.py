@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -160,9 +160,8 @@ def format_name_stamp(moment: datetime) -> str:
     return format_stamp(moment).replace(":", "").replace(".", "-")
 
 
-def keep_copies(home: Path, session_id: str, clock: Clock, kind: CopyKind = "damaged") -> list[Path]:
-    """Keep a session's document and journal under second names that contain `kind` and the time."""
-    files = (home / f"{session_id}.json", home / f"{session_id}.journal")
+def keep_copies(files: Iterable[Path], clock: Clock, kind: CopyKind = "damaged") -> list[Path]:
+    """Keep those of the files that exist under second names that contain `kind` and the time."""
     return [keep_copy(file, clock, kind) for file in files if file.is_file()]
 
 

@@ -386,7 +386,7 @@ class SessionReader:
             if not number:
                 raise IrregularEntryError
         self.table.add_message(number, start, start + len(entry))
-        if line.startswith(REQUEST) and self.table.notes.is_due(number, start):
+        if line.startswith(REQUEST):
             self.table.notes.add_request(number, start)
 
     def _note_irregular(self, text: str = "") -> None:

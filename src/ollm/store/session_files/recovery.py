@@ -37,25 +37,26 @@ def recover_session(
     since: int,
     known: KnownState | None,
 ) -> LoadedSession:
-    """Repair the files and prepare the writer. Returns the resulting session, with its content if `to_continue`.
+    """Repair the files and prepare the writer. Returns the resulting session.
 
-    Files in a `known` state are read only from where they are needed; in doubt, all is read. Of a large session, the
-    messages after `since` are returned, or its end.
+    Files in a `known` state are read only from where they are needed; in doubt, all is read. Of a large session, and of
+    one that is not to be continued, only the messages after `since` are returned, or the end.
     """
     paths = places.get_paths(writer.session_id)
-    begin = 0 if to_continue and not is_large(*paths) else since or sys.maxsize if to_continue else None
+    is_large = sum(path.stat().st_size for path in paths if path.is_file()) >= LARGE_BYTES
+    begin = (since or sys.maxsize) if is_large or not to_continue else 0
     loaded, damage, missing = None, None, None
-    if known and to_continue and (since or is_large(*paths)):
+    if known and (since or is_large):
         loaded = _read_end(paths, writer, SessionPart(known, since or sys.maxsize))
     if loaded is None:
         with _open_reader(paths, writer) as reader:
-            loaded = None if reader.foreign else _read_whole(reader, begin)
+            loaded = None if reader.foreign else load_session(reader, reader.table.find_beginning(begin))
             if reader.foreign or reader.damage:
                 damage, missing = _rewrite(paths, reader, clock)
                 loaded = None
     if loaded is None:
         with _open_reader(paths, writer) as reader:
-            loaded = _read_whole(reader, begin)
+            loaded = load_session(reader, reader.table.find_beginning(begin))
     for path in places.directory.glob(f".{writer.session_id}.*.tmp"):
         path.unlink(missing_ok=True)
     last = max(loaded.last_number, *(end for _, end in (missing or {}).get("messages", ())), 0)
@@ -66,28 +67,13 @@ def recover_session(
     return _finish_interrupted(writer, loaded, clock) if to_continue else loaded
 
 
-def is_large(*paths: Path) -> bool:
-    """Return True if these files take so much time or memory to read that it should happen only once."""
-    return sum(path.stat().st_size for path in paths if path.is_file()) >= LARGE_BYTES
-
-
 def _read_end(paths: Paths, writer: SessionWriter, part: SessionPart) -> LoadedSession | None:
     """Read the end of a session, or return None if that may not be enough."""
     with _open_reader(paths, writer, part) as reader:
         loaded = load_session(reader)
-        is_enough = reader.known and not reader.damage and not loaded.read_only
-        return loaded if is_enough and _has_all_calls(loaded.session) else None
-
-
-def _has_all_calls(session: Session) -> bool:
-    calls = {call.id for call in session.tool_calls}
-    return all(name in calls for message in session.messages for name in message.call_ids)
-
-
-def _read_whole(reader: SessionReader, begin: int | None) -> LoadedSession:
-    """Read all of a session. The content is returned from the request before the message `begin` on; with None,
-    without content."""
-    return load_session(reader, sys.maxsize if begin is None else reader.table.find_beginning(begin))
+        calls = {call.id for call in loaded.session.tool_calls}
+        has_all_calls = all(name in calls for message in loaded.session.messages for name in message.call_ids)
+        return loaded if has_all_calls and reader.known and not reader.damage and not reader.read_only else None
 
 
 @contextlib.contextmanager
@@ -113,9 +99,9 @@ def _rewrite(paths: Paths, reader: SessionReader, clock: Clock) -> tuple[str | N
         refuse_read_only(reader, paths[0])
         if reader.damage:
             _refuse_unreadable(reader, paths)
-            keep_copies(paths[0].parent, reader.session.session_id, clock)
+            keep_copies(paths, clock)
         elif reader.is_original and paths[0].is_file():
-            keep_copies(paths[0].parent, reader.session.session_id, clock, "original")
+            keep_copies(paths, clock, "original")
 
     replace_file(paths[0], iter_chunks())
     damage, missing = reader.damage, reader.missing.describe_known() if reader.report.missing else None

@@ -16,22 +16,14 @@ from ollm.domain.messages import AnyPart, JsonObject, Message, Role
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import journal
 from ollm.store.session_files.document import FIELDS, MIDDLE, ReadCall, ReadMessage, parse_call
-from ollm.store.session_files.entry_table import EntryTable, TextRecord
+from ollm.store.session_files.entry_table import AnswerText, EntryTable
 from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, DamageReport
 
 _BLANKS = b" \t\r\n,"
 _MARK = b"\xef\xbb\xbf"  # Some editors put it before UTF-8.
 _START = re.compile(r'\{\s*+"(?:id|role|parts|timestamp|at|content|name|args)"\s*+:')
 _STRUCTURE = re.compile(r'(?:"(?:messages|toolCalls)"\s*+:|\xef\xbb\xbf|[\s,\[\]{}]++)*+')
-_CONTENT = {
-    "message",
-    "call",
-    "partial",
-    "top",
-    "set",
-    "append",
-    "mark",
-}  # Journals of older versions have some of these too.
+_CONTENT = {"message", "call", "partial", "top", "set", "append", "mark"}  # Only older versions wrote the last.
 _HEAD_FIELDS = {"at", "top", "set", "append", "tokens"}
 _ROLES = get_args(Role)
 _PART_TYPES = {"text", "thinking", "image", "tool_call", "tool_result"}
@@ -182,7 +174,7 @@ class Salvager:
         if not isinstance(parts, list) or not all(map(journal.is_part, parts)):
             self._damage.note("the text of an answer is damaged in the journal")
             parts = [part for part in parts if journal.is_part(part)] if isinstance(parts, list) else []
-        self._table.add_piece(answer, number, TextRecord(at if isinstance(at, str) else "", parts))
+        self._table.add_piece(number, AnswerText(answer, at if isinstance(at, str) else "", parts))
 
 
 def _is_call(fields: JsonObject) -> bool:

@@ -53,17 +53,11 @@ class SessionFiles:
         """Create a writer for a new session; nothing is on disk before its first `flush`."""
         return SessionWriter(self.places, head["sessionId"], head, new=True)
 
-    def open(
-        self,
-        session_id: str,
-        *,
-        to_continue: bool = True,
-        since: int = 0,
-    ) -> tuple[SessionWriter, LoadedSession]:
+    def open(self, session_id: str, *, to_continue: bool = True, since: int = 0) -> tuple[SessionWriter, LoadedSession]:
         """Lock a session, repair damage, and return its writer and its content.
 
-        `to_continue` also gives a result to every call without one; otherwise messages and calls are left out of the
-        returned content. Of a long session the messages after number `since` are returned; of a large one, its end.
+        `to_continue` also gives a result to every call without one, and returns all content. Of a long session the
+        messages after number `since` are returned; of a large one, and without `to_continue`, the end.
         """
         from ollm.store.session_files.recovery import recover_session
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from itertools import zip_longest
 from typing import NamedTuple
 
 import msgspec
@@ -55,29 +54,24 @@ FindKnown = Callable[[str], KnownState | None]
 class WaypointNotes:
     """The waypoints of a session that is being read."""
 
-    def __init__(self, known: KnownState | None = None) -> None:
-        self._known = known.waypoints if known else []
-        self._messages: list[tuple[int, int]] = []
-        self._call_places: list[int] = []
+    def __init__(self, known: KnownState | None) -> None:
+        self._waypoints = list(known.waypoints) if known else []
+        self._before_call = len(self._waypoints)  # No call has been read since this waypoint.
         self.end = known.end if known else Waypoint(0, 0, 0)
-        last = self._known[-1] if self._known else Waypoint(-EVERY_MESSAGES, -EVERY_BYTES, 0)
-        self._next_number, self._next_place = last.number + EVERY_MESSAGES, last.place + EVERY_BYTES
-
-    def is_due(self, number: int, place: int) -> bool:
-        return number >= self._next_number or (
-            place >= self._next_place and number > self._next_number - EVERY_MESSAGES
-        )
 
     def add_request(self, number: int, place: int) -> None:
-        """Note a user message that is due."""
-        self._messages.append((number, place))
-        self._next_number, self._next_place = number + EVERY_MESSAGES, place + EVERY_BYTES
+        """Note a user message if it is far enough from the last one noted."""
+        last = self._waypoints[-1] if self._waypoints else Waypoint(-EVERY_MESSAGES, 0, 0)
+        is_far = number >= last.number + EVERY_MESSAGES or place >= last.place + EVERY_BYTES
+        if is_far and number > last.number:
+            self._waypoints.append(Waypoint(number, place, 0))
 
     def add_call(self, message: int, place: int) -> None:
         """Note a call of a message in the document. All messages of the document were noted before."""
-        while len(self._call_places) < len(self._messages) and self._messages[len(self._call_places)][0] <= message:
-            self._call_places.append(place)
+        while self._before_call < len(self._waypoints) and self._waypoints[self._before_call].number <= message:
+            self._waypoints[self._before_call] = self._waypoints[self._before_call]._replace(call_place=place)
+            self._before_call += 1
 
     def list_waypoints(self) -> list[Waypoint]:
-        places = zip_longest(self._messages, self._call_places, fillvalue=self.end.call_place)
-        return [*self._known, *(Waypoint(*message, call) for message, call in places if isinstance(message, tuple))]
+        behind = (one._replace(call_place=self.end.call_place) for one in self._waypoints[self._before_call :])
+        return [*self._waypoints[: self._before_call], *behind]

@@ -211,7 +211,7 @@ class SessionWriter:
         head = {**self.head, "metadata": {**self.head.get("metadata", {}), LAST_MESSAGE: self.last_number}}
         yield from document.iter_document(head, reader.table.iter_messages(), reader.table.iter_calls())
         if reader.damage:
-            kept = keep_copies(self.directory, self.session_id, now)
+            kept = keep_copies(self._places.get_paths(self.session_id), now)
             self.reports.append(f"Not everything could be read ({reader.damage}); kept as {kept[-1].name}.")
 
     def check_files(self) -> None:
