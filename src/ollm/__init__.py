@@ -5,10 +5,10 @@ Importing this package has no effect and costs next to nothing: names are looked
 
 from __future__ import annotations
 
-from ollm.domain.lazy_exports import lazy_exports
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ollm.app.conversation import ask as ask
     from ollm.app.conversation import open_conversation as open_conversation
     from ollm.config.settings import Settings as Settings
@@ -102,4 +102,26 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__ = lazy_exports(__name__, ("__version__",))
+if not TYPE_CHECKING:  # A type checker would take any name for an export.
+
+    def __getattr__(name: str) -> object:
+        places = _read_exports()
+        if name == "__all__":
+            return sorted(places)
+        if name not in places:
+            raise AttributeError(f"module 'ollm' has no attribute {name!r}")
+        from importlib import import_module
+
+        return globals().setdefault(name, getattr(import_module(places[name]), name))
+
+    def __dir__() -> list[str]:
+        return sorted([*_read_exports(), "__version__"])
+
+
+def _read_exports() -> dict[str, str]:
+    """Read the lines above, `from MODULE import NAME as NAME`, as module by name."""
+    import re
+
+    loader: Any = getattr(__spec__, "loader", None)
+    found = re.findall(r"^    from (\S+) import (\w+) as \2$", loader.get_source(__name__), re.MULTILINE)
+    return {name: module for module, name in found}

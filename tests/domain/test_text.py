@@ -11,7 +11,6 @@ import ollm.app
 import ollm.services.snapshots
 import ollm.store.session_files
 from ollm.domain.lazy import compile_late
-from ollm.domain.lazy_exports import lazy_exports
 from ollm.domain.line_diff import compare_words, parse_diff
 from ollm.domain.text import (
     split_front_matter,
@@ -107,16 +106,14 @@ def test_every_name_a_package_lists_can_be_had_from_it(package: object) -> None:
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
-    get_attribute, list_names = lazy_exports("ollm", ("__version__",))
-
-    assert get_attribute("OllmError").__name__ == "OllmError"
-    assert list_names() == dir(ollm)
+    assert ollm.OllmError.__name__ == "OllmError"
+    assert ollm.__all__ == sorted({*dir(ollm)} - {"__version__"})
     with pytest.raises(AttributeError, match=r"module 'ollm' has no attribute 'OllmErorr'"):
-        get_attribute("OllmErorr")
+        _ = ollm.OllmErorr
 
 
 def test_importing_the_package_imports_none_of_its_floors() -> None:
     code = "import sys, ollm; print(sorted(name for name in sys.modules if name.startswith('ollm.')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout == "['ollm.domain', 'ollm.domain.lazy_exports']\n"
+    assert done.stdout == "[]\n"
