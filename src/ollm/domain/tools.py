@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, convert
 from msgspec.structs import replace
@@ -235,22 +235,3 @@ def describe_answer(details: ConfirmationDetails, answer: ConfirmationAnswer | N
         return f"yes, {answer.text}"
     granted = details.prefix if answer.prefix else details.grant
     return SCOPE_WORDS[answer.scope] + (f" ({granted})" if granted and answer.scope != "once" else "")
-
-
-class HookDecision(Data, frozen=True):
-    """Decision of hooks before a call: `blocked` is the reason it must not run, `arguments` replace its arguments.
-    `ask` is the reason a person must confirm, whatever the policy decides."""
-
-    blocked: str | None = None
-    arguments: JsonObject | None = None
-    ask: str = ""
-
-
-class ToolHooks(Protocol):
-    """Hooks called before each valid call and after each call."""
-
-    async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision:
-        return HookDecision()
-
-    async def after_tool(self, record: ToolCallRecord) -> str:
-        return ""

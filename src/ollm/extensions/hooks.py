@@ -12,7 +12,8 @@ from ollm.domain.errors import DeniedError
 from ollm.domain.events import Event, Notice
 from ollm.domain.lazy import Lazy
 from ollm.domain.messages import JsonObject
-from ollm.domain.tools import HookDecision, ToolCallRecord
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolCallRecord
 from ollm.extensions.hook_settings import Hook, HookEvent
 
 if TYPE_CHECKING:
@@ -29,6 +30,15 @@ class HookContext(msgspec.Struct, frozen=True):
     emit: Callable[[Event], None]
     add_context: AddContext
     transcript: Callable[[], str] = str
+
+
+class HookDecision(Data, frozen=True):
+    """Decision of hooks before a call: `blocked` is the reason it must not run, `arguments` replace its arguments.
+    `ask` is the reason a person must confirm, whatever the policy decides."""
+
+    blocked: str | None = None
+    arguments: JsonObject | None = None
+    ask: str = ""
 
 
 class Hooks:

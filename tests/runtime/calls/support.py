@@ -15,6 +15,7 @@ from ollm.domain.tools import (
     ToolResult,
     Verdict,
 )
+from ollm.extensions.hooks import HookDecision
 from ollm.runtime.calls.dispatch import CallServices, Dispatch
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import Tool, ToolContext, ToolRegistry
@@ -37,6 +38,16 @@ class Say(Tool[None], frozen=True):
     async def run(self, context: ToolContext, needs: None) -> ToolResult:
         context.emit(self.text)
         return ToolResult(llm_content=self.text, return_display=self.text)
+
+
+class QuietHooks:
+    """Hooks that say nothing."""
+
+    async def before_tool(self, tool: str, arguments: dict[str, Any]) -> HookDecision:
+        return HookDecision()
+
+    async def after_tool(self, record: ToolCallRecord) -> str:
+        return ""
 
 
 class Log(Tool[list[str]], frozen=True):

@@ -13,12 +13,11 @@ from ollm.domain.tools import (
     ConfirmationAnswer,
     ConfirmationDetails,
     FileChange,
-    HookDecision,
     Location,
-    ToolHooks,
     ToolResult,
     Verdict,
 )
+from ollm.extensions.hooks import HookDecision
 from ollm.policy.message_bus import MessageBus
 from ollm.runtime.calls.dispatch import CallServices, Dispatch
 from ollm.runtime.calls.permission import (
@@ -29,7 +28,7 @@ from ollm.runtime.calls.permission import (
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import Tool, ToolContext, ToolRegistry
 from tests.covers import covers
-from tests.runtime.calls.support import ALLOW, ASK, DENY, Editor, Fixed, Table, asked
+from tests.runtime.calls.support import ALLOW, ASK, DENY, Editor, Fixed, QuietHooks, Table, asked
 
 
 @covers("T7.2")
@@ -145,7 +144,7 @@ async def test_nothing_is_hidden_in_what_a_person_is_asked(tmp_path: Path) -> No
     assert table.of(ToolStarted)[0].summary == person.asked[0].description
 
 
-class Asking(ToolHooks):
+class Asking(QuietHooks):
     async def before_tool(self, tool: str, arguments: dict[str, Any]) -> HookDecision:
         return HookDecision(ask="a hook wants it")
 

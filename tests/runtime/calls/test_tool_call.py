@@ -9,15 +9,14 @@ from ollm.config.settings import OutputSettings
 from ollm.domain.errors import StorageError, ToolFailure
 from ollm.domain.events import Notice
 from ollm.domain.tools import (
-    HookDecision,
     ToolCallRecord,
-    ToolHooks,
     ToolResult,
 )
+from ollm.extensions.hooks import HookDecision
 from ollm.runtime.calls.dispatch import UNPARSED_KEY
 from ollm.tools.framework.base import Tool, ToolContext
 from tests.covers import covers
-from tests.runtime.calls.support import Say, Table
+from tests.runtime.calls.support import QuietHooks, Say, Table
 
 
 @covers("T12.1")
@@ -49,7 +48,7 @@ async def test_a_record_that_cannot_be_written_is_said_and_stops_nothing(tmp_pat
 
 
 async def test_a_hook_that_breaks_afterwards_is_said_and_stops_nothing(tmp_path: Path) -> None:
-    class Hooks(ToolHooks):
+    class Hooks(QuietHooks):
         async def after_tool(self, record: ToolCallRecord) -> None:
             raise ValueError("a broken hook")
 
@@ -60,7 +59,7 @@ async def test_a_hook_that_breaks_afterwards_is_said_and_stops_nothing(tmp_path:
 
 
 async def test_a_hook_that_breaks_before_keeps_the_call_from_running(tmp_path: Path) -> None:
-    class Hooks(ToolHooks):
+    class Hooks(QuietHooks):
         async def before_tool(self, tool: str, arguments: dict[str, Any]) -> HookDecision:
             raise ValueError("a broken hook")
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -33,7 +33,6 @@ from ollm.domain.tools import (
     GrantScope,
     RecordedResult,
     ToolCallRecord,
-    ToolHooks,
     ToolResult,
 )
 from ollm.runtime.base import ChangeWatch, Policy, sanitize_arguments, start_record
@@ -49,6 +48,9 @@ from ollm.system.paths import show_name
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import Invocation, Keep, ToolContext, ToolRegistry, ToolSpec
 from ollm.tools.framework.output import StreamCleaner, clean_text, trim_for_session, trim_output
+
+if TYPE_CHECKING:
+    from ollm.extensions.hooks import Hooks
 
 log = logging.getLogger("ollm.dispatch")
 MAX_NAMED_TOOLS = 60
@@ -73,7 +75,7 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
     emit: Callable[[Event], None]
     asker: Asker = UserAsker()
     answers: AnswerLog = msgspec.field(default_factory=AnswerLog)
-    hooks: ToolHooks | None = None
+    hooks: Hooks | None = None
     record: Callable[[ToolCallRecord], Awaitable[None]] = discard_record
     remember: Callable[[str, GrantScope], object] = lambda _grant, _scope: None
     changes: ChangeWatch = ChangeWatch()
