@@ -184,25 +184,6 @@ class SnapshotMetadata(SparseData, frozen=True):
     total_thinking_tokens: int | None = None
 
 
-class ContextSnapshot(Data, frozen=True):
-    """A snapshot of a context. Messages are plain JSON with id and index, so that every older format can be read."""
-
-    id: str
-    session_id: str
-    timestamp: str
-    token_count: int
-    summary: str
-    user_messages: tuple[dict[str, Any], ...]
-    messages: tuple[dict[str, Any], ...]
-    metadata: SnapshotMetadata
-    archived_user_messages: tuple[dict[str, Any], ...] = ()
-    goal_stack: GoalStack | None = None
-    reasoning_storage: ReasoningStorage | None = None
-    trigger: SnapshotTrigger = "manual"
-    mode: ModeName | None = None  # Files written before modes existed have no mode.
-    checkpoints: tuple[Checkpoint, ...] = ()
-
-
 class SnapshotSummary(Data, frozen=True):
     """One line of a snapshot list."""
 
@@ -212,6 +193,19 @@ class SnapshotSummary(Data, frozen=True):
     token_count: int
     summary: str
     trigger: SnapshotTrigger = "manual"
+
+
+class ContextSnapshot(SnapshotSummary, frozen=True, kw_only=True):
+    """A snapshot of a context. Messages are plain JSON with id and index, so that every older format can be read."""
+
+    user_messages: tuple[dict[str, Any], ...]
+    messages: tuple[dict[str, Any], ...]
+    metadata: SnapshotMetadata
+    archived_user_messages: tuple[dict[str, Any], ...] = ()
+    goal_stack: GoalStack | None = None
+    reasoning_storage: ReasoningStorage | None = None
+    mode: ModeName | None = None  # Files written before modes existed have no mode.
+    checkpoints: tuple[Checkpoint, ...] = ()
 
 
 class CommandOutcome(Data, frozen=True):
