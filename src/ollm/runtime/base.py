@@ -28,16 +28,13 @@ from ollm.domain.messages import (
 from ollm.domain.model_facts import Source
 from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data
-from ollm.domain.text import shorten_line
 from ollm.domain.tools import ConfirmationAnswer, PolicyRequest, Todo, ToolCallRecord, Verdict
-from ollm.system.terminal_text import make_printable
 
 FollowUp = Literal[
     "none", "exit", "send", "open-session", "new-session", "open-folder", "add-folder", "finish-worktree"
 ]
 Listener = Callable[[Event], None]
 WriteFacts = Callable[[str, dict[str, Any], Mapping[str, Source]], object]
-MAX_COMMAND_CHARS = 60
 
 
 class CommandReply(Data, frozen=True):
@@ -327,40 +324,6 @@ class EventStream:
             self._keep_unheard(queue)
             queue.append(None)
             arrived.set()
-
-
-class Step(Data, frozen=True):
-    """An action of a turn: a command it ran, or a file it changed."""
-
-    kind: Literal["run", "change"]
-    path: str = ""
-    command: str = ""
-    exit_code: int | None = 0  # A stopped command has none.
-    added: int = 0
-    removed: int = 0
-
-    def render(self) -> str:
-        if self.kind == "change":
-            return f"{make_printable(self.path)} (+{self.added} -{self.removed})"
-        end = "stopped" if self.exit_code is None else f"exit code {self.exit_code}"
-        return f"{make_printable(shorten_line(self.command, MAX_COMMAND_CHARS))} ({end})"
-
-
-def render_steps(steps: Sequence[Step], limit: int) -> str:
-    """Describe the actual actions for the user: each file once, each command, at most `limit` of either."""
-    changed: dict[str, Step] = {}
-    for step in steps:
-        if step.kind != "run":
-            known = changed.get(step.path, Step(kind="change"))
-            counts = {"added": known.added + step.added, "removed": known.removed + step.removed}
-            changed[step.path] = msgspec.structs.replace(step, **counts)
-    ran = [step.render() for step in steps if step.kind == "run"]
-    told = (("Changed", ", ", [step.render() for step in changed.values()]), ("Ran", "; ", ran))
-    return " ".join(f"{word}: {mark.join(_shorten_list(each, limit))}." for word, mark, each in told if each)
-
-
-def _shorten_list(told: list[str], limit: int) -> list[str]:
-    return told if len(told) <= limit else [*told[:limit], f"{len(told) - limit} more"]
 
 
 MAX_ARGUMENT_DEPTH = 64

@@ -23,7 +23,7 @@ from ollm.domain.messages import (
     ToolCall,
     ToolResultPart,
 )
-from ollm.domain.text import format_count
+from ollm.domain.text import format_count, shorten_line
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import (
     AnyPiece,
@@ -34,8 +34,8 @@ from ollm.providers.base import (
     ThinkingPiece,
     WrittenPiece,
 )
-from ollm.runtime.base import Step, render_steps
 from ollm.services.loop_detection import LoopPattern, format_advice
+from ollm.system.terminal_text import make_printable
 from ollm.tools.framework.tool_selection import unwrap_call
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ REFUSED = "NotDone"  # A step with this error type was refused before it ran.
 STEP_FAILED = "Not run, because {} before it was not done: {}"
 STOPPED = ("Timeout", "IdleTimeout")  # A command with one of these errors ran and was stopped.
 MAX_TOLD_STEPS = 6  # The limit holds for files and for commands separately.
+MAX_COMMAND_CHARS = 60
 MAX_REFUSED_STEPS = 6  # Refusals in a row do no harm, and each retry asks in another way.
 MAX_REFUSED_IN_TURN = 12
 
@@ -74,7 +75,9 @@ class TurnCalls:
         self._new_call_id = make_call_id
         self._create_guide = create_guide
         self._guide: TurnGuide | None = None
-        self._steps: list[Step] = []
+        self._changed: dict[str, tuple[int, int]] = {}  # The added and removed lines by file.
+        self._ran: list[str] = []
+        self._command_failed = False
         self._typed = ""
         self._refusals: dict[str, str] = {}  # Calls listed here do not run; the text gives the reason.
         self._refused_in_row = 0
@@ -86,11 +89,14 @@ class TurnCalls:
         return await self._guide.prime_request(attached) if self._guide else ""
 
     def describe_steps(self) -> str:
-        """Describe the actual actions for the user."""
-        if self._guide is None and not any(step.kind != "run" or step.exit_code for step in self._steps):
+        """Describe the actual actions for the user: each changed file once, and each command."""
+        if self._guide is None and not (self._changed or self._command_failed):
             return ""
-        told = render_steps(self._steps, MAX_TOLD_STEPS)
-        return " ".join(filter(None, (told, self._guide.describe_undone()))) if self._guide else told
+        changed = [f"{make_printable(path)} (+{added} -{removed})" for path, (added, removed) in self._changed.items()]
+        told = [f"Changed: {', '.join(_shorten_list(changed))}."] if changed else []
+        told += [f"Ran: {'; '.join(_shorten_list(self._ran))}."] if self._ran else []
+        undone = self._guide.describe_undone() if self._guide else ""
+        return " ".join(filter(None, (*told, undone)))
 
     def explain_shown(self) -> str:
         """Explain to the model that its answer only showed blocks, once a turn. Return "" otherwise."""
@@ -101,15 +107,20 @@ class TurnCalls:
         for call, record in zip(calls, records, strict=False):
             result, path, command = record.result, call.arguments.get("path"), call.arguments.get("command")
             if call.name == "shell" and record.error and record.error.type in STOPPED:
-                self._steps.append(Step(kind="run", command=str(command), exit_code=None))
+                self._note_command(str(command), "stopped")
             if result is None or record.error is not None:
                 continue
             if result.diff and isinstance(path, str):
                 lines = result.diff.partition("\n@@")[2].splitlines()
+                before = self._changed.get(path, (0, 0))
                 added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
-                self._steps.append(Step(kind="change", path=path, added=added, removed=removed))
+                self._changed[path] = before[0] + added, before[1] + removed
             if call.name == "shell" and isinstance(command, str) and result.exit_code is not None:
-                self._steps.append(Step(kind="run", command=command, exit_code=result.exit_code))
+                self._note_command(command, f"exit code {result.exit_code}")
+                self._command_failed |= bool(result.exit_code)
+
+    def _note_command(self, command: str, end: str) -> None:
+        self._ran.append(f"{make_printable(shorten_line(command, MAX_COMMAND_CHARS))} ({end})")
 
     def read_calls(self, answer: StreamedAnswer) -> list[ToolCall]:
         """Assign each call an id of ours. Arguments that are not an object are kept for dispatch to explain."""
@@ -187,6 +198,10 @@ class TurnCalls:
                 continue
             output = record.result.llm_content if record.result else ""
             self._parts.loops.record_tool_result(call.name, call.arguments, output)
+
+
+def _shorten_list(told: list[str]) -> list[str]:
+    return told if len(told) <= MAX_TOLD_STEPS else [*told[:MAX_TOLD_STEPS], f"{len(told) - MAX_TOLD_STEPS} more"]
 
 
 def explain_failure(records: Sequence[ToolCallRecord]) -> str:
