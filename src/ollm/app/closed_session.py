@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ollm.app.conversation import ConversationScope
-from ollm.app.interrupted_restore import recover_restore
+from ollm.app.interrupted_restore import add_step, recover_restore
 from ollm.app.process import ProcessScope
 from ollm.app.storage import Storage
 from ollm.app.workspace import WorkspaceScope
-from ollm.domain.clock import format_stamp
 from ollm.domain.errors import OllmError, StorageError
 from ollm.domain.events import Notice
 from ollm.domain.lazy import Lazy
@@ -65,7 +64,7 @@ class ClosedSession:
         try:
             now = self.build_prompt(session)
             context = await self.snapshots.restore_snapshot(snapshot_id, now.capture_state())
-            changes = self.add_step(session, {"step": "restore", "snapshotId": snapshot_id})
+            changes = add_step(session, {"step": "restore", "snapshotId": snapshot_id}, self.process.clock)
             if context.mode != now.mode:
                 mode = make_mode_change(now.mode, context.mode, "manual", clock=self.process.clock)
                 changes["modeHistory"] = [*session.metadata.mode_history, mode]
@@ -73,11 +72,6 @@ class ClosedSession:
         finally:
             await recording.close_session(session_id)
         return session_id
-
-    def add_step(self, session: Session, step: dict[str, Any]) -> dict[str, Any]:
-        """Return the metadata of the session with one more step of its context."""
-        stamped = {**step, "timestamp": format_stamp(self.process.clock())}
-        return {"contextHistory": [*session.metadata.context_history, stamped]}
 
     async def rewind(
         self,
@@ -97,7 +91,7 @@ class ClosedSession:
             if step["step"] == "rewind":
                 made = await self.snapshots.create_snapshot(self.build_prompt(session).capture_state(), "rewind")
                 step["snapshotId"] = made.id if made else None
-            await recording.update_metadata(session_id, self.add_step(session, step))
+            await recording.update_metadata(session_id, add_step(session, step, self.process.clock))
 
         try:
             found = None if dry_run else await recover_restore(scope, notes.append)

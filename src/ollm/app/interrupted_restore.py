@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 from ollm.app.workspace import WorkspaceScope
-from ollm.domain.clock import format_stamp
+from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
+from ollm.domain.session import Session
 from ollm.runtime.changes import find_open_rewinds, make_redo_step
 from ollm.runtime.rewind import Step, describe_result
 from ollm.services.file_checkpoints.restore import InterruptedRestore
@@ -42,10 +44,15 @@ async def record_rewind(scope: WorkspaceScope, found: InterruptedRestore) -> Non
         history = list(session.metadata.context_history)
         if all(step.get("restoreId") != found.journal.id for step in history):
             step = {**make_step(history, found), "restoreId": found.journal.id}
-            step["timestamp"] = format_stamp(scope.process.clock())
-            await recording.update_metadata(found.journal.session_id, {"contextHistory": [*history, step]})
+            await recording.update_metadata(found.journal.session_id, add_step(session, step, scope.process.clock))
     finally:
         await recording.close_session(found.journal.session_id)
+
+
+def add_step(session: Session, step: Step, clock: Clock) -> dict[str, Any]:
+    """Return the metadata of a session with one more step of its context."""
+    stamped = {**step, "timestamp": format_stamp(clock())}
+    return {"contextHistory": [*session.metadata.context_history, stamped]}
 
 
 def make_step(history: list[Step], found: InterruptedRestore) -> Step:
