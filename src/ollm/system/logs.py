@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -85,13 +86,10 @@ class LogFile:
         with lock_directory(self.path.parent):
             if self.path.stat().st_size < self._largest:
                 return
-            for number in range(self._files - 1, 0, -1):
-                older = self._get_numbered_path(number - 1)
-                if older.exists():
-                    older.replace(self._get_numbered_path(number))
-
-    def _get_numbered_path(self, number: int) -> Path:
-        return self.path.with_name(f"{self.path.name}.{number}") if number else self.path
+            older = [self.path.with_name(f"{self.path.name}.{number}") for number in range(1, self._files)]
+            for before, after in reversed([*pairwise([self.path, *older])]):
+                if before.exists():
+                    before.replace(after)
 
 
 class LogHandler(logging.Handler):
