@@ -17,10 +17,6 @@ _JOINED = compile_late(r"((?<=[^\x00-\x7f\u2000-\u206f])[\u200c\u200d](?=[^\x00-
 _LONE_JOINER = compile_late(r"(?<![^\x00-\x7f\u2000-\u206f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f\u2000-\u206f])")
 _BLANKS = compile_late(r"[ \t]{9,}")
 _EMPTY_LINES = compile_late(r"\n(?:[ \t]*\n){3,}")
-_STRIPPED = compile_late(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
-    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
 
 
 def wrap_words(text: str, indent: str = "") -> str:
@@ -36,7 +32,7 @@ def wrap_words(text: str, indent: str = "") -> str:
 def strip_controls(text: str) -> str:
     """Clean text for models, editors and hooks: remove characters that control a terminal, change text direction or are
     invisible. Line ends, tabs and the joiners of letters and emoji stay."""
-    return text if text.isascii() and text.isprintable() else _STRIPPED.sub("", text)
+    return text if text.isprintable() else _replace_formats(text, "\n\t", lambda _: "")
 
 
 def flatten_text(text: str) -> str:
