@@ -251,18 +251,13 @@ def select_tools(
     theirs = _select_foreign(foreign, window, most - least)
     ranked = sorted((tool.priority[mode], tool.name) for tool in by_name.values() if mode in tool.priority)
     ours = [by_name[name] for _, name in ranked]
-    if folded:
-        ours, least = _move_recall_up(ours, int(min(least + 1, most)))
+    if folded:  # `recall` is one of the tools that are shown in any case.
+        least = int(min(least + 1, most))
+        recall, others = ([tool for tool in ours if (tool.name == "recall") is wanted] for wanted in (True, False))
+        ours = [*others[: least - 1], *recall, *others[least - 1 :]]
     room = min(max_tokens, MAX_WINDOW_SHARE * window - instruction_tokens)
     shown = _fit_own(ours, least, min(max(limit, least), most - len(theirs)), window, room)
     return tuple(sorted((*shown, *theirs), key=attrgetter("name")))
-
-
-def _move_recall_up(ours: list[ToolDescription], place: int) -> tuple[list[ToolDescription], int]:
-    """Rank `recall` among the first tools, up to this place, which are shown in any case."""
-    others = [tool for tool in ours if tool.name != "recall"]
-    recall = [tool for tool in ours if tool.name == "recall"]
-    return [*others[: place - 1], *recall, *others[place - 1 :]], place
 
 
 def _fit_own(
