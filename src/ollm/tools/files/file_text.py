@@ -81,19 +81,13 @@ def detect_encoding(data: bytes, *, whole: bool = True) -> Encoding | None:
     """Detect the encoding, or None if it is not text. A sample (not `whole`) may end inside a character."""
     for mark, name in _MARKS:
         if data.startswith(mark):
-            return _check_encoding(Encoding(name=name, mark=mark), data, whole=whole)
+            text = _try_decode(data.removeprefix(mark), name, whole=whole)
+            return None if text and "\0" in text else Encoding(name=name, mark=mark, exact=text is not None)
     if b"\0" in data:
         return None
     if _try_decode(data, "utf-8", whole=whole) is not None:
         return Encoding()
     return _detect_legacy(data)
-
-
-def _check_encoding(encoding: Encoding, data: bytes, *, whole: bool) -> Encoding | None:
-    text = _try_decode(data.removeprefix(encoding.mark), encoding.name, whole=whole)
-    if text is None:
-        return Encoding(name=encoding.name, mark=encoding.mark, exact=False)
-    return None if "\0" in text else encoding
 
 
 def _try_decode(data: bytes, name: str, *, whole: bool) -> str | None:
