@@ -99,7 +99,8 @@ async def fetch_url(
         spent = time.monotonic() - began
         raise ToolFailure("Timeout", f"{url} timed out after {spent:.1f} seconds.") from error
     except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as error:
-        raise ToolFailure("NetworkError", f"{url} could not be fetched: {_describe_error(error)}.") from error
+        why = str(error).rstrip(".") or type(error).__name__
+        raise ToolFailure("NetworkError", f"{url} could not be fetched: {why}.") from error
 
 
 async def _follow_redirects(
@@ -161,7 +162,3 @@ async def _read_body(reply: httpcore2.Response, headers: Mapping[str, str], targ
         if len(body) > limit:
             raise ToolFailure("TooLarge", f"{target.url} has more than {limit:,} bytes; reading stopped there.")
     return bytes(body)
-
-
-def _describe_error(error: Exception) -> str:
-    return str(error).rstrip(".") or type(error).__name__
