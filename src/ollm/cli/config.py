@@ -59,8 +59,7 @@ def path() -> None:
 
 @config.command()
 @shared_options("workspace", "json")
-@click.pass_context
-def check(context: click.Context, workspace: Path, as_json: bool) -> None:
+def check(workspace: Path, as_json: bool) -> int:
     """List all problems; exit code 2 if there are any."""
     environment = copy_environment()
     loaded = load_settings(find_home(environment), environment, workspace=workspace, trusted=True)
@@ -70,7 +69,7 @@ def check(context: click.Context, workspace: Path, as_json: bool) -> None:
     shown = [_serialize_problem(problem) for problem in problems]
     document = {"ok": not problems, "problems": shown, "unmatched": unmatched}
     print_result(document, "\n".join(map(str, [*problems, *unmatched])) or "Configuration OK.", as_json=as_json)
-    context.exit(ExitCode.USAGE if problems else ExitCode.DONE)
+    return ExitCode.USAGE if problems else ExitCode.DONE
 
 
 @config.command()
