@@ -60,12 +60,10 @@ def clear(everything: bool, yes: bool) -> None:
 
 
 @click.command()
-@click.option("--keep", type=int, required=True, metavar="N", help="How many of the newest to keep.")
+@click.option("--keep", type=click.IntRange(min=0), required=True, metavar="N", help="How many of the newest to keep.")
 @shared_options("yes")
 def cleanup(keep: int, yes: bool) -> None:
     """Delete all but the newest sessions permanently, including the trash; open sessions are kept."""
-    if keep < 0:
-        raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number, 0 or more.")
     process = ProcessScope()
     library = process.library
     found = [summary.session_id for summary in library.list_summaries()]
