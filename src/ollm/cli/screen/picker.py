@@ -33,13 +33,7 @@ PREVIEW_LINES = 4
 NARROW_CELLS = 60  # A narrower terminal shows only title and time.
 AGE_CELLS = 10
 PREVIEW_MIN_LINES = 14
-HINT = "Enter resume · Ctrl-A archive · Ctrl-X delete"
-ARCHIVE_HINT = "Enter resume · Ctrl-A unarchive · Ctrl-X delete"
-NEW_HINT = "Enter send it in a new chat"
-FIRST_HINT = "Esc new chat · Ctrl-C quit"
-LATER_HINT = "Ctrl-N new chat · Esc back"
 View = Literal["chats", "one-shot", "archived"]
-NO_MATCH = "No matching sessions."
 DELETE_WARNING = "Press Ctrl-X again to delete it permanently; any other key cancels."
 
 
@@ -130,7 +124,7 @@ class Picker:
             new = shorten_line(f" New chat: {self._message}", width)
             lines.append((style, pad_cells(format_row(line, width) if line else new, width)))
             lines.append(("", "\n"))
-        return lines if self.find_matches() else [*lines, ("class:hint", NO_MATCH)]
+        return lines if self.find_matches() else [*lines, ("class:hint", "No matching sessions.")]
 
     def _render_title(self) -> StyleAndTextTuples:
         names = {"chats": "Resume a chat", "one-shot": "One-shot sessions", "archived": "Archived sessions"}
@@ -154,11 +148,12 @@ class Picker:
             for view in self._list_views()
         ]
         tab = f"Tab {' / '.join(others)}" if len(others) > 1 else ""
-        usual = ARCHIVE_HINT if self._view == "archived" else HINT
-        on_new = bool(self._message) and self._get_selected() is None
-        hints = (NEW_HINT if on_new else usual, tab, FIRST_HINT if self._first else LATER_HINT)
+        chosen = f"Enter resume · Ctrl-A {'unarchive' if self._view == 'archived' else 'archive'} · Ctrl-X delete"
+        if self._message and self._get_selected() is None:
+            chosen = "Enter send it in a new chat"
+        ending = "Esc new chat · Ctrl-C quit" if self._first else "Ctrl-N new chat · Esc back"
         width = self._app.output.get_size().columns - 1
-        return [("class:hint", wrap_choices(" · ".join(filter(None, hints)), width))]
+        return [("class:hint", wrap_choices(" · ".join(filter(None, (chosen, tab, ending))), width))]
 
     def _get_selected(self) -> SessionListItem | None:
         found = self._list_rows()
