@@ -29,7 +29,6 @@ from ollm.system.atomic import replace_file
 from ollm.system.install_command import describe_extra_install
 
 START_TIMEOUT_SECONDS = 20.0
-NOT_RUNNING = "The daemon is not running; start it with `ollm daemon start`."
 
 
 @click.group()
@@ -98,7 +97,9 @@ def status(as_json: bool) -> None:
         "tokenFile": str(files.token_file) if url else None,
     }
     where = f", {url} with the token in {files.token_file}" if url else ""
-    text = f"The daemon is running (process {found.pid}) on {files.socket}{where}." if found else NOT_RUNNING
+    text = "The daemon is not running; start it with `ollm daemon start`."
+    if found:
+        text = f"The daemon is running (process {found.pid}) on {files.socket}{where}."
     print_result(document, text, as_json=as_json)
 
 
