@@ -15,6 +15,7 @@ from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.recap import RECAP_MESSAGES, pick_last_turns, show_recap
 from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
+from ollm.cli.screen.view import read_git_branch, render_header
 from ollm.cli.signals import wait_for_input
 from ollm.config.environment import copy_environment
 from ollm.domain.errors import BusyError, OllmError
@@ -58,8 +59,6 @@ class ChatDisplay(Protocol):
     dialog: OptionDialog
 
     def print(self, text: str) -> None: ...
-
-    def show_header(self, status: Status) -> None: ...
 
     def begin_turn(self, command: str) -> None: ...
 
@@ -141,7 +140,8 @@ class ConversationRunner:
         self._own_commands = build_command_table()
         self.commands = {found.name: found.help for found in self._own_commands.values()}
         status = await conversation.status()
-        self._display.show_header(status)
+        branch = read_git_branch(self._display.options.workspace)
+        self._display.print(render_header(status, branch, self._display.painter))
         if past := await conversation.history(get_recap_end(status), RECAP_MESSAGES):
             show_recap(pick_last_turns(past), self._display.transcript, self._display.painter, self._display.print)
         for notice in status.notices:

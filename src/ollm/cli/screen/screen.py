@@ -27,7 +27,7 @@ from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.questions import ConfirmationQueue, paint_question
 from ollm.cli.screen.themes import THEMES, ScreenOptions
 from ollm.cli.screen.transcript import Transcript
-from ollm.cli.screen.view import ScreenView, merge_style_runs, read_git_branch, render_header
+from ollm.cli.screen.view import ScreenView, merge_style_runs, read_git_branch
 from ollm.domain.errors import OllmError
 from ollm.domain.events import ConfirmationRequested, Event
 from ollm.domain.text import format_count
@@ -196,9 +196,6 @@ class ChatScreen:
 
     def print(self, text: str) -> None:
         self._printing.add(text)
-
-    def show_header(self, status: Status) -> None:
-        self.print(render_header(status, read_git_branch(self.options.workspace), self.painter))
 
     def begin_turn(self, command: str) -> None:
         """Show that a slash command runs, or with "" that the model works."""
