@@ -8,8 +8,6 @@ import socket
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ollm.domain.clock import format_age, format_stamp, now
 from ollm.domain.errors import BusyError
 from ollm.system.atomic import read_json
@@ -51,6 +49,8 @@ class OwnerLock:
     def name_owner(self, **more: str) -> None:
         """Write this process, and what else is to be known of it, to the file."""
         if self._descriptor is not None:
+            import msgspec  # A list of sessions takes no lock, and starts faster without it.
+
             with contextlib.suppress(OSError):  # On a full disk the lock holds without a name.
                 os.ftruncate(self._descriptor, 0)
                 os.pwrite(self._descriptor, msgspec.json.encode(_describe_self() | more), 0)
