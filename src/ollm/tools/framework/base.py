@@ -294,13 +294,14 @@ def add_parser(
     description: ToolDescription, load: Callable[[], type[Tool[Any]]], get_needs: Callable[[], Any] = lambda: None
 ) -> ToolSpec:
     """Add the parser of a class that is loaded on the first call. Its calls get what `get_needs` returns."""
+    facts = msgspec.structs.asdict(description)
+    return ToolSpec(**facts, parse=lambda given: _parse_call(load(), given, get_needs()))
 
-    def parse(arguments: Any) -> Invocation:
-        from ollm.tools.framework.arguments import parse_arguments
 
-        return Invocation(parse_arguments(load(), arguments), get_needs())
+def _parse_call(tool: type[Tool[Any]], arguments: Any, needs: Any) -> Invocation:
+    from ollm.tools.framework.arguments import parse_arguments
 
-    return ToolSpec(**msgspec.structs.asdict(description), parse=parse)
+    return Invocation(parse_arguments(tool, arguments), needs)
 
 
 def make_spec(tool: type[Tool[Needs]], needs: Needs) -> ToolSpec:
