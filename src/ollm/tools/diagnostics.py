@@ -38,17 +38,17 @@ class Diagnostics(Tool["ToolServices"], frozen=True):
         services = [service for path in texts if (service := context.find_diagnostics(path))]
         service = services[0] if services else needs.diagnostics.built
         lines, checked = await service.list_problems(texts) if service else ([], set())
-        unchecked = {path: text for path, text in texts.items() if path not in checked}
-        lines += [line for path, text in unchecked.items() if (line := _parse_file(context.workspace, path, text))]
+        servers = service.describe_servers() if service else []
+        unchecked = {_shorten(context.workspace, path): text for path, text in texts.items() if path not in checked}
+        faults = ((name, find_syntax_error(name, text)) for name, text in unchecked.items())
+        lines += [f"{name}: {fault}" for name, fault in faults if fault]
         if not lines and (checked or (not self.paths and service and service.is_settled)):
             lines = ["No errors or warnings."]
         if unchecked:
-            names = ", ".join(_shorten(context.workspace, path) for path in unchecked)
-            state = "; ".join(service.describe_servers()) if service else ""
-            lines.append(f"No report by a language server: {names}." + (f" {state}." if state else ""))
+            state = f" {'; '.join(servers)}." if servers else ""
+            lines.append(f"No report by a language server: {', '.join(unchecked)}.{state}")
         busy = service is not None and service.is_checking
         text = "\n".join(lines) or ("No errors so far; a server is still checking." if busy else "No errors known.")
-        servers = service.describe_servers() if service else []
         display = "\n".join((text, "", *(servers or [f"No language server is running.{needs.untrusted_servers}"])))
         return ToolResult(llm_content=text if self.paths else display, return_display=display)
 
@@ -56,12 +56,6 @@ class Diagnostics(Tool["ToolServices"], frozen=True):
 def _read_text(context: ToolContext, given: str) -> str:
     with context.open_file(given) as file:
         return read_whole_text(given, file, context.settings.read_file.max_bytes)
-
-
-def _parse_file(workspace: Path, path: Path, text: str) -> str:
-    name = _shorten(workspace, path)
-    found = find_syntax_error(name, text)
-    return f"{name}: {found}" if found else ""
 
 
 def _shorten(workspace: Path, path: Path) -> str:
