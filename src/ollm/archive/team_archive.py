@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import socket
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -354,6 +356,7 @@ def push_fork(archive: TeamArchive, connection: Connection, session_id: str) -> 
     found = reading.find_session(connection, session_id)
     stamp, name = archive.read_stamp(session_id), make_id()
     with files.open_reader(session_id) as reader:
+        deque(chain(reader.iter_messages(), reader.iter_calls()), maxlen=0)  # Some damage is found in entries alone.
         if reader.damage:
             raise DamagedError(
                 f"Session {session_id} is damaged: {reader.damage}.",

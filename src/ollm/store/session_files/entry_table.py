@@ -57,7 +57,7 @@ class EntryTable:
         self._document_count = -1  # The messages of the document, or -1 while it is read.
         self.in_order = True
         self.calls: dict[str, tuple[int, ...]] = {}  # By id, these are the places of its records.
-        self.renamed: dict[str, str] = {}  # The newest of several calls with one id gets another.
+        self._renamed: dict[str, str] = {}  # The newest of several calls with one id gets another.
         self.last_asker = 0  # This is the highest number of a message with a call.
         self._is_part = known is not None
         self.notes = WaypointNotes(known)
@@ -107,24 +107,27 @@ class EntryTable:
         return is_known and self._read_message(index) == self._read(start, end)
 
     def add_call(self, data: bytes, place: int) -> None:
-        """Add a record of a call: its change if there is a call with its id."""
+        """Add a record of a call: its change if there is a call with its id. Another call with the same id gets one of
+        its own."""
         call = journal.parse_change(data)
-        held = self.calls.get(call.id, ())
-        if not (held or call.is_whole) and self._is_part:
+        key = self._renamed.get(call.id, call.id)
+        held = self.calls.get(key, ())
+        if self._is_part and not (held or call.name):
             return  # The call began before this part.
-        is_known = self.is_same_call(held, journal.parse_object(data)) if held and call.name else held or call.is_whole
-        if not is_known or (self.in_document and not call.is_whole) or call.id in self.renamed:
-            raise IrregularEntryError
-        if abs(call.message_id) > MAX_MESSAGE_NUMBER:
-            raise IrregularEntryError
-        self.calls[call.id] = (*held, place, place + len(data))
-        self.last_asker = max(self.last_asker, call.message_id)
+        if held and call.name and not journal.is_same_call(self._read(*held[:2]), data):
+            if self._is_part:
+                raise IrregularFilesError
+            self._damage.note(f"several tool calls have the id {call.id[:20]}")
+            self._renamed[call.id] = key = f"{call.id}-{len(self.calls) + 1}"
+            held = ()
+        end = place + len(data)
+        if key != call.id:
+            place, end = self.keep(journal.encode_json({**journal.parse_object(data), "id": key}))
+        self.calls[key] = (*held, place, end)
+        if abs(call.message_id) <= MAX_MESSAGE_NUMBER:
+            self.last_asker = max(self.last_asker, call.message_id)
         if self.in_document:
             self.notes.add_call(call.message_id, place)
-
-    def is_same_call(self, held: tuple[int, ...], record: JsonObject) -> bool:
-        """Return True if a record is of the call whose first record stands there."""
-        return journal.is_same_call(journal.parse_object(self._read(*held[:2])), record)
 
     def add_record(self, record: journal.JournalRecord, data: bytes, place: int) -> None:
         """Add the entries of a record that stands at `place`."""
@@ -269,7 +272,8 @@ class EntryTable:
         if len(places) == 2:
             return self._read(*places)
         records = map(self._read, places[::2], places[1::2])
-        return journal.encode_json(journal.join_call(map(journal.parse_object, records)))
+        changes = (journal.parse_loosely(record, self._damage) for record in records)
+        return journal.encode_json(journal.join_call(changes))
 
     def _read_message(self, index: int) -> bytes:
         return self._read(self._starts[index], self._ends[index])

@@ -14,7 +14,6 @@ import msgspec
 
 from ollm.domain.lazy import decode_late
 from ollm.domain.messages import JsonObject, replace_surrogates
-from ollm.domain.tools import CallStatus, ErrorInfo, RecordedResult
 from ollm.store.session_files.files import DamageReport
 
 Parts = list[JsonObject]
@@ -53,22 +52,11 @@ def is_torn_record(data: bytes) -> bool:
 
 
 class CallChange(msgspec.Struct, rename="camel", kw_only=True):
-    """A record of a call: all of it as it started, and later the fields that changed."""
+    """A record of a call: all of it as it started, with its name, and later the fields that changed."""
 
     id: str
     name: str | None = None
-    args: JsonObject | None = None
-    timestamp: str | None = None
-    result: RecordedResult | None = None
     message_id: int = 0
-    status: CallStatus | None = None
-    error: ErrorInfo | None = None
-    summary: str | None = None
-    wire_id: str | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        return None not in (self.name, self.args, self.timestamp, self.status)
 
 
 _call_decoder = decode_late(CallChange)
@@ -149,11 +137,10 @@ def parse_change(data: bytes) -> CallChange:
     return _call_decoder.decode(data)
 
 
-def is_same_call(first: JsonObject, other: JsonObject) -> bool:
+def is_same_call(first: bytes, other: bytes) -> bool:
     """Return True if two records with one id are of one call, of which only a whole one names the tool."""
-    if "name" not in first or "name" not in other:
-        return True
-    return all(first.get(name) == other.get(name) for name in ("messageId", "name", "args"))
+    one, two = parse_object(first), parse_object(other)
+    return "name" not in one or all(one.get(name) == two.get(name) for name in ("messageId", "name", "args"))
 
 
 def join_call(changes: Iterable[JsonObject]) -> JsonObject:

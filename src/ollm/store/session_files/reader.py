@@ -86,7 +86,6 @@ class SessionReader:
     journal_good = 0  # The whole records of the journal have so many bytes.
     table: EntryTable
     unfinished: Message | None = None  # This is the unfinished answer, once the messages before it are read.
-    _salvager: Salvager | None = None  # Files as the writer writes them need none.
 
     def __init__(
         self,
@@ -172,8 +171,6 @@ class SessionReader:
             self._check_head()
         self.table.end_document()
         self._read_journal()
-        if self._salvager:
-            self._salvager.finish()
         self.table.finish()
         self.foreign |= not self.table.in_order
         self.journal_good = self._journal.size if self.foreign else self.journal_good
@@ -213,7 +210,7 @@ class SessionReader:
                 continue
             self.read += len(data)
             message = parse_message(data)
-            if found := (message, data) if message else self._repair_message(number, data):
+            if found := (message, data) if message else self._salvager.repair_line(data, number):
                 self.missing.add_message(found[0])
                 yield found
             else:
@@ -239,22 +236,21 @@ class SessionReader:
         messages = self.read_messages(leave_out=_OTHERS)
         return {message.id: message.text for message, _ in messages if message.role == "user"}
 
-    def _repair_message(self, number: int, data: bytes) -> ReadMessage | None:
-        from ollm.store.session_files.salvage import repair_line  # Only damaged sessions need it.
-
-        return repair_line(data, number, self.report)
-
     def read_calls(self) -> Iterator[ReadCall]:
         """Yield the calls in their newest state, each with its line, as they were first requested."""
-        yield from map(self._read_call, list(self.table.calls))
+        yield from filter(None, map(self._read_call, list(self.table.calls)))
         self.missing.report()
 
-    def _read_call(self, call_id: str) -> ReadCall:
+    def _read_call(self, call_id: str) -> ReadCall | None:
         data = self.table.read_call(call_id)
         self.read += len(data)
-        found = parse_call(data)
-        assert found
-        return found, data
+        if call := parse_call(data):
+            return call, data
+        self.foreign = True
+        found = self._salvager.repair_call(data)
+        if not found:
+            del self.table.calls[call_id]
+        return found
 
     def iter_calls(self) -> Iterator[ToolCallRecord]:
         """Iterate over all calls. One that can no longer finish counts as interrupted."""
@@ -266,7 +262,8 @@ class SessionReader:
         if call_id in self._found or call_id not in self.table.calls:
             return None
         self._found.add(call_id)
-        return self._end_call(self._read_call(call_id)[0])
+        found = self._read_call(call_id)
+        return self._end_call(found[0]) if found else None
 
     def iter_other_calls(self) -> Iterator[ToolCallRecord]:
         """Iterate over the calls not returned by `find_call`; no readable message names them."""
@@ -335,7 +332,8 @@ class SessionReader:
         """Add all entries of the document. One in another layout is converted."""
         document = self._document
         if not body and document.size:
-            if self._salvage().add_document(document.read(0, document.size)):
+            self._note_irregular()
+            if self._salvager.add_document(document.read(0, document.size)):
                 self.is_original = True
                 return
             self.report.note("the document is not valid JSON")
@@ -397,19 +395,18 @@ class SessionReader:
         if text:
             self.report.note(text)
 
-    def _salvage(self) -> Salvager:
+    @property
+    def _salvager(self) -> Salvager:
         from ollm.store.session_files.salvage import Salvager  # Only damaged sessions need it.
 
-        self._note_irregular()
-        if not self._salvager:
-            self._salvager = Salvager(self.table, self.head, self.report, self._change_head)
-        return self._salvager
+        return Salvager(self.table, self.head, self.report, self._change_head)
 
     def _salvage_lines(self) -> None:
         """Salvage the lines before this one that are not as the writer writes them."""
         if self._odd:
+            self._note_irregular()
             odd, self._odd = self._odd, []
-            self._salvage().add_bytes(b"".join(line for _, line in odd), odd[0][0])
+            self._salvager.add_bytes(b"".join(line for _, line in odd), odd[0][0])
 
     def _read_journal(self) -> None:
         """Apply the journal to the head, and add its entries."""

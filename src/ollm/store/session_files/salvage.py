@@ -15,7 +15,7 @@ import msgspec
 from ollm.domain.messages import AnyPart, JsonObject, Message, Role
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import journal
-from ollm.store.session_files.document import FIELDS, MIDDLE, ReadCall, ReadMessage, parse_call
+from ollm.store.session_files.document import FIELDS, MIDDLE, ReadCall, ReadMessage
 from ollm.store.session_files.entry_table import AnswerText, EntryTable
 from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, DamageReport
 
@@ -42,7 +42,6 @@ class Salvager:
         change_head: Callable[[journal.JournalRecord], None],
     ) -> None:
         self._table, self._head, self._damage, self._change_head = table, head, damage, change_head
-        self._doubtful: set[str] = set()  # These calls may lack something.
 
     def add_document(self, data: bytes) -> bool:
         """Add a document in any layout, if it is JSON."""
@@ -78,17 +77,6 @@ class Salvager:
                 done = place = stop
         self._look_between(text[done:], base + done)
 
-    def finish(self) -> None:
-        """Repair the calls that lack something, after all their records were added."""
-        for key in self._doubtful:
-            line = self._table.read_call(key)
-            whole = parse_call(line)
-            if found := (whole, line) if whole else repair_call(journal.parse_loosely(line), self._damage):
-                self._table.last_asker = max(self._table.last_asker, found[0].message_id)
-                self._table.calls[key] = self._table.calls[key] if whole else self._table.keep(found[1])
-            else:
-                del self._table.calls[key]
-
     def _look_between(self, text: str, place: int) -> None:
         """Look for the head between two entries."""
         in_document = self._table.in_document
@@ -122,20 +110,15 @@ class Salvager:
             self._add_record(fields)
 
     def _add_message(self, fields: JsonObject) -> None:
-        if found := repair_message(fields, self._damage):
+        if found := self._repair_message(fields):
             self._table.add_message(found[0].id, *self._table.keep(found[1]))
 
     def _add_call(self, fields: JsonObject) -> None:
-        """Add a record of a call. Another call with the same id gets one of its own."""
-        table, known = self._table, str(fields["id"])
-        key = table.renamed.get(known, known)
-        held = table.calls.get(key, ())
-        if held and not table.is_same_call(held, fields):
-            self._damage.note(f"several tool calls have the id {known[:20]}")
-            table.renamed[known] = key = f"{known}-{len(table.calls) + 1}"
-            held = ()
-        table.calls[key] = (*held, *table.keep(journal.encode_json({**fields, "id": key})))
-        self._doubtful.add(key)
+        line = journal.encode_json(fields)
+        try:
+            self._table.add_call(line, self._table.keep(line)[0])
+        except journal.DECODE_ERRORS:
+            self._damage.count_lost_entry("a tool call cannot be read")
 
     def _add_record(self, fields: JsonObject) -> None:
         """Add what is readable in a record of a journal."""
@@ -176,6 +159,64 @@ class Salvager:
             parts = [part for part in parts if journal.is_part(part)] if isinstance(parts, list) else []
         self._table.add_piece(number, AnswerText(answer, at if isinstance(at, str) else "", parts))
 
+    def repair_line(self, data: bytes, number: int) -> ReadMessage | None:
+        """Return what is readable of a message that is on a line of its own."""
+        with contextlib.suppress(*journal.ERRORS):
+            return self._repair_message({**journal.parse_loosely(data, self._damage), "id": number})
+        self._damage.count_lost_entry()
+        return None
+
+    def _repair_message(self, raw: JsonObject) -> ReadMessage | None:
+        """Return what is readable of a message; None, and count it as lost, if nothing is."""
+        with contextlib.suppress(*journal.ERRORS):
+            found = msgspec.convert(self._convert_message(raw), Message)
+            return found, _encode_entry(found, raw)
+        self._damage.count_lost_entry("a message cannot be read")
+        return None
+
+    def repair_call(self, data: bytes) -> ReadCall | None:
+        """Return what is readable of a call in the same way as `_repair_message`."""
+        with contextlib.suppress(*journal.ERRORS):
+            raw = journal.parse_loosely(data, self._damage)
+            found = msgspec.convert(_convert_call(raw), ToolCallRecord)
+            return found, _encode_entry(found, raw)
+        self._damage.count_lost_entry("a tool call cannot be read")
+        return None
+
+    def _convert_message(self, raw: JsonObject) -> JsonObject:
+        parts = raw["content"] if raw.get("parts") is None and "content" in raw else raw.get("parts")
+        if isinstance(parts, str):
+            parts = [{"type": "text", "text": parts}]
+        if not isinstance(parts, list):
+            self._damage.note("a message has no parts")
+            parts = []
+        number = raw.get("id")
+        return raw | {
+            "role": self._convert_role(raw["role"]),
+            "parts": self._convert_parts(parts),
+            "timestamp": str(raw.get("timestamp") or ""),
+            "id": number if isinstance(number, int) and 0 < number <= MAX_MESSAGE_NUMBER else 0,
+        }
+
+    def _convert_role(self, role: str) -> str:
+        """Convert a role in another spelling. An unknown one becomes the assistant's, whose words have no authority."""
+        if (known := str(role).strip().lower()) in _ROLES:
+            return known
+        self._damage.note(f"a message of the unknown role {str(role)[:20]!r} is read as the assistant's")
+        return "assistant"
+
+    def _convert_parts(self, parts: list[Any]) -> list[Any]:
+        """Convert the parts that can be read; report and leave out each of the others."""
+        readable = []
+        for part in map(_convert_part, parts):
+            try:
+                msgspec.convert(part, AnyPart)
+            except journal.ERRORS:
+                self._damage.note("a part of a message cannot be read")
+            else:
+                readable.append(part)
+        return readable
+
 
 def _is_call(fields: JsonObject) -> bool:
     return isinstance(fields.get("id"), str) and bool(fields.keys() & {"args", "name"})
@@ -204,72 +245,9 @@ def _find_fields(text: str) -> JsonObject:
     return head
 
 
-def repair_line(data: bytes, number: int, damage: DamageReport) -> ReadMessage | None:
-    """Return what is readable of a message that is on a line of its own."""
-    with contextlib.suppress(*journal.ERRORS):
-        return repair_message({**journal.parse_loosely(data, damage), "id": number}, damage)
-    damage.count_lost_entry()
-    return None
-
-
-def repair_message(raw: JsonObject, damage: DamageReport) -> ReadMessage | None:
-    """Return what is readable of a message; None, and count it as lost, if nothing is."""
-    with contextlib.suppress(*journal.ERRORS):
-        found = msgspec.convert(_convert_message(raw, damage), Message)
-        return found, _encode_entry(found, raw)
-    damage.count_lost_entry("a message cannot be read")
-    return None
-
-
-def repair_call(raw: JsonObject, damage: DamageReport) -> ReadCall | None:
-    """Return what is readable of a call in the same way as `repair_message`."""
-    with contextlib.suppress(*journal.ERRORS):
-        found = msgspec.convert(_convert_call(raw), ToolCallRecord)
-        return found, _encode_entry(found, raw)
-    damage.count_lost_entry("a tool call cannot be read")
-    return None
-
-
 def _encode_entry(entry: Message | ToolCallRecord, raw: JsonObject) -> bytes:
     known: JsonObject = msgspec.to_builtins(entry)
     return journal.encode_json({**known, **raw, **known})
-
-
-def _convert_message(raw: JsonObject, damage: DamageReport) -> JsonObject:
-    parts = raw["content"] if raw.get("parts") is None and "content" in raw else raw.get("parts")
-    if isinstance(parts, str):
-        parts = [{"type": "text", "text": parts}]
-    if not isinstance(parts, list):
-        damage.note("a message has no parts")
-        parts = []
-    number = raw.get("id")
-    return raw | {
-        "role": _convert_role(raw["role"], damage),
-        "parts": _convert_parts(parts, damage),
-        "timestamp": str(raw.get("timestamp") or ""),
-        "id": number if isinstance(number, int) and 0 < number <= MAX_MESSAGE_NUMBER else 0,
-    }
-
-
-def _convert_role(role: str, damage: DamageReport) -> str:
-    """Convert a role in another spelling. An unknown one becomes the assistant's, whose words carry no authority."""
-    if (known := str(role).strip().lower()) in _ROLES:
-        return known
-    damage.note(f"a message of the unknown role {str(role)[:20]!r} is read as the assistant's")
-    return "assistant"
-
-
-def _convert_parts(parts: list[Any], damage: DamageReport) -> list[Any]:
-    """Convert the parts that can be read; report and leave out each of the others."""
-    readable = []
-    for part in map(_convert_part, parts):
-        try:
-            msgspec.convert(part, AnyPart)
-        except journal.ERRORS:
-            damage.note("a part of a message cannot be read")
-        else:
-            readable.append(part)
-    return readable
 
 
 def _convert_part(part: Any) -> Any:
