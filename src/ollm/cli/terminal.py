@@ -28,7 +28,6 @@ from ollm.store.workspace_place import find_database
 from ollm.system.terminal_text import clean_lines, make_printable, wrap_words
 
 if TYPE_CHECKING:
-    from ollm.cli.screen.themes import ScreenOptions
     from ollm.config.settings import ScreenSettings
     from ollm.store.lease import Lease, LeaseOwner
 
@@ -130,6 +129,7 @@ class Terminal:
     async def _run_screen(self) -> CommandReply:
         from ollm.cli.screen.application import create_chat_screen
         from ollm.cli.screen.input_field import WorkspaceFiles
+        from ollm.cli.screen.themes import ScreenOptions
 
         files = WorkspaceFiles(lambda: self._scope.discovery, self._start.workspace)
 
@@ -138,7 +138,14 @@ class Terminal:
 
             return [*complete_agent(self._scope.agent_directories, typed), *files.find(typed)]
 
-        screen = create_chat_screen(self._build_screen_options(), find_mentions, self._pick_another)
+        options = ScreenOptions(
+            history=self._process.home.input_history,
+            workspace=self._start.workspace,
+            settings=self._settings,
+            environment=self._process.environment,
+            save=self._save_screen_setting,
+        )
+        screen = create_chat_screen(options, find_mentions, self._pick_another)
         screen.set_draft(self._draft)
         self._draft = ""
         for text in filter(None, (self._take_text(), *self._typed_ahead)):
@@ -225,22 +232,6 @@ class Terminal:
 
         return open_conversation(self._start)
 
-    def _build_screen_options(self) -> ScreenOptions:
-        from ollm.cli.screen.application import detect_rewrap
-        from ollm.cli.screen.themes import ScreenOptions, choose_notification, choose_theme
-
-        return ScreenOptions(
-            history=self._process.home.input_history,
-            workspace=self._start.workspace,
-            theme=choose_theme(self._settings.theme, self._process.environment),
-            choose_theme=lambda name: choose_theme(name, self._process.environment),
-            save=self._save_screen_setting,
-            vi=self._settings.keys == "vi",
-            bell=self._settings.bell,
-            notification=choose_notification(self._process.environment),
-            wraps_again=detect_rewrap(self._process.environment),
-        )
-
     def _save_screen_setting(self, key: str, value: str) -> None:
         from ollm.config.change import set_setting
 
@@ -278,9 +269,10 @@ class Terminal:
             with self._ending.override_leave(lambda: self._lines.put(None)):
                 return await choose_session(lines, self._lines)
         from ollm.cli.screen.picker import Picker
+        from ollm.cli.screen.themes import choose_theme
 
-        theme, first = self._build_screen_options().theme, without is None
-        picker = Picker(lines, sessions, theme=theme, first=first, searching=self._start.pick)
+        theme = choose_theme(self._settings.theme, self._process.environment)
+        picker = Picker(lines, sessions, theme=theme, first=without is None, searching=self._start.pick)
         with self._ending.override_leave(picker.leave):
             return await picker.choose()
 

@@ -1,13 +1,14 @@
 """What tests of the screen are made of: a painter without colour, questions, a clock, a status."""
 
 from ollm.cli.screen.paint import Painter
+from ollm.cli.screen.themes import THEMES
 from ollm.domain.events import (
     ConfirmationRequested,
 )
 from ollm.domain.tools import ConfirmationDetails, Risk
 from ollm.runtime.base import Status
 
-PLAIN = Painter(lambda: 80, colour=False)
+PLAIN = Painter(lambda: 80, THEMES["plain"])
 
 
 def details(**more: object) -> ConfirmationDetails:

@@ -13,6 +13,7 @@ from rich.console import Console
 from ollm.cli.screen.diff_view import DiffView
 from ollm.cli.screen.markdown import ChatMarkdown, MarkdownBlocks
 from ollm.cli.screen.paint import Painter
+from ollm.cli.screen.themes import THEMES
 from ollm.runtime.commands.base import render_table
 from ollm.system.terminal_text import clean_lines, clean_prose
 from ollm.tools.files.file_change import make_diff
@@ -65,7 +66,7 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n same\n-the old word\n+the new word\n
 
 
 def render_diffs(diff: str, width: int, *, named: bool = False) -> str:
-    return Painter(lambda: width, colour=False).paint(DiffView(diff, "ansi_dark", named=named))
+    return Painter(lambda: width, THEMES["plain"]).paint(DiffView(diff, "ansi_dark", named=named))
 
 
 def test_a_narrow_terminal_gets_one_line_under_the_other() -> None:
@@ -119,7 +120,7 @@ def apply_shown(old: str, shown: str) -> str:
 
 @given(old=TEXTS, new=TEXTS, width=st.integers(32, 60))
 def test_the_lines_that_are_shown_turn_the_old_text_into_the_new_one(old: str, new: str, width: int) -> None:
-    shown = Painter(lambda: width, colour=False).paint_diff(make_diff("x", old, new))
+    shown = Painter(lambda: width, THEMES["plain"]).paint_diff(make_diff("x", old, new))
 
     assert apply_shown(old, shown) == new
 

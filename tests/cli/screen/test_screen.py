@@ -13,7 +13,8 @@ from ollm.app.conversation import open_conversation
 from ollm.cli.screen import screen as module
 from ollm.cli.screen.application import create_chat_screen
 from ollm.cli.screen.screen import ChatScreen
-from ollm.cli.screen.themes import THEMES, ScreenOptions
+from ollm.cli.screen.themes import ScreenOptions
+from ollm.config.settings import ScreenSettings
 from ollm.runtime.base import CommandReply, ConversationOptions
 from tests.cli.screen.inside import DrawnScreen, drawn_screen, point_at
 from tests.servers.answers import Answer
@@ -46,7 +47,9 @@ async def open_screen(
 ) -> AsyncIterator[Open]:
     async with ScriptedServer(script) as server, drawn_screen(patch) as drawn:
         workspace = point_at(patch, directory, server)
-        options = ScreenOptions(history=directory / "history", workspace=workspace, theme=THEMES["plain"], **look)
+        options = ScreenOptions(
+            history=directory / "history", workspace=workspace, settings=ScreenSettings(theme="plain", **look)
+        )
 
         async def pick_session(_current: str | None) -> CommandReply | None:
             return None
@@ -81,6 +84,18 @@ async def test_a_long_turn_rings_when_it_is_over_where_that_is_wanted(
                 await asyncio.sleep(0.02)
 
     assert count_bells(chat) == rings
+
+
+async def test_a_theme_colours_a_screen_that_began_without_colours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_screen(tmp_path, monkeypatch, "Done.") as chat:
+        chat.type("/theme dark\r")
+        await chat.wait_for("screen.theme is dark now")
+        chat.type("hi\r")
+        await chat.wait_for("● Done.")
+
+    assert "\x1b[36m● " in chat.drawn.written.getvalue().decode()
 
 
 async def test_a_refusal_takes_a_reason_and_what_was_typed_comes_back(

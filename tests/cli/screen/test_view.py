@@ -6,6 +6,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.paint import Painter
+from ollm.cli.screen.themes import THEMES
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import (
     format_status_line,
@@ -196,7 +197,7 @@ def describe(model: str, provider: str, width: int = 80, workspace: str = "/work
         approval="ask",
         workspace=workspace,
     )
-    return render_header(status, "main", Painter(lambda: width, colour=False))
+    return render_header(status, "main", Painter(lambda: width, THEMES["plain"]))
 
 
 def test_the_header_names_model_window_folder_and_branch() -> None:

@@ -198,7 +198,7 @@ VI_WAIT_SECONDS = 1.0  # The same wait applies to keys of several letters.
 
 def create_chat_screen(options: ScreenOptions, find_files: Find, pick: Pick) -> ChatScreen:
     """Create an inline screen, which keeps the terminal's scrollback and erases itself when done."""
-    screen = ChatScreen(options, find_files, pick)
+    screen, is_vi = ChatScreen(options, find_files, pick), options.settings.keys == "vi"
 
     def is_streaming() -> bool:
         return screen.chat.busy and screen.questions.current is None
@@ -211,16 +211,16 @@ def create_chat_screen(options: ScreenOptions, find_files: Find, pick: Pick) -> 
         is_streaming,
         layout=build_chat_layout(screen.buffer, screen.view, Condition(is_streaming)),
         key_bindings=keys.build_key_bindings(screen),
-        style=Style.from_dict(options.theme.toolkit),
+        style=Style.from_dict(screen.painter.theme.toolkit),
         color_depth=get_colour_depth,
-        editing_mode=EditingMode.VI if options.vi else EditingMode.EMACS,
+        editing_mode=EditingMode.VI if is_vi else EditingMode.EMACS,
         output=open_output(),
         full_screen=False,
         mouse_support=False,
         erase_when_done=True,
     )
-    app.wraps_again = options.wraps_again
+    app.wraps_again = detect_rewrap(options.environment)
     app.ttimeoutlen = 0.05
-    app.timeoutlen = VI_WAIT_SECONDS if options.vi else ESCAPE_WAIT_SECONDS
+    app.timeoutlen = VI_WAIT_SECONDS if is_vi else ESCAPE_WAIT_SECONDS
     screen.attach(app)
     return screen

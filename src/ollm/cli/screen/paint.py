@@ -18,7 +18,7 @@ from rich.theme import Theme
 from ollm.cli.screen.cells import join_fitting, shorten_line
 from ollm.cli.screen.diff_view import DiffView
 from ollm.cli.screen.markdown import ChatMarkdown
-from ollm.cli.screen.themes import THEMES, ScreenTheme
+from ollm.cli.screen.themes import ScreenTheme
 from ollm.system.terminal_text import clean_lines, clean_prose
 
 Width = Callable[[], int]
@@ -29,9 +29,8 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 class Painter:
     """Painter of terminal text. `width` is read each time, so that a resize applies at once."""
 
-    def __init__(self, width: Width, *, colour: bool, theme: ScreenTheme = THEMES["dark"]) -> None:
+    def __init__(self, width: Width, theme: ScreenTheme) -> None:
         self._width = width
-        self._wants_colour = colour
         self.set_theme(theme)
 
     def set_theme(self, theme: ScreenTheme) -> None:
@@ -41,16 +40,15 @@ class Painter:
             if isinstance(theme.code, str)
             else ANSISyntaxTheme({string_to_tokentype(f"Token.{n}"): Style(color=ink) for n, ink in theme.code.items()})
         )
-        self.colour = self._wants_colour and theme.colour
 
     def paint(self, *renderables: RenderableType, indent: int = 0, strips: bool = True) -> str:
         out = io.StringIO()
         console = Console(
             file=out,
             width=max(20, self._width() - indent),
-            force_terminal=self.colour,
-            color_system=None if not self.colour else "truecolor" if self.theme.true_colour else "standard",
-            no_color=not self.colour,
+            force_terminal=self.theme.colour,
+            color_system=None if not self.theme.colour else "truecolor" if self.theme.true_colour else "standard",
+            no_color=not self.theme.colour,
             highlight=False,
             markup=False,
             emoji=False,
@@ -81,7 +79,7 @@ class Painter:
         return self.paint(Text.assemble(bar, (title, "bold")), *rows) + "\n"
 
     def paint_mark(self, mark: str, style: str) -> str:
-        return self.paint(Text(mark + "|", style=style)).partition("|")[0] + ("\x1b[0m" if self.colour else "")
+        return self.paint(Text(mark + "|", style=style)).partition("|")[0] + ("\x1b[0m" if self.theme.colour else "")
 
     def fit_line(self, text: str, beside: int) -> str:
         """Shorten a line to leave `beside` cells free."""
@@ -119,7 +117,7 @@ class Painter:
 
 
 def create_terminal_painter(theme: ScreenTheme) -> Painter:
-    return Painter(lambda: shutil.get_terminal_size().columns, colour=theme.colour, theme=theme)
+    return Painter(lambda: shutil.get_terminal_size().columns, theme)
 
 
 def _strip_blank_edges(painted: str) -> str:

@@ -25,7 +25,7 @@ from ollm.cli.screen.live import WAITING_TEXT
 from ollm.cli.screen.option_dialog import OptionDialog, OptionList
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.questions import ConfirmationQueue, paint_question
-from ollm.cli.screen.themes import THEMES, ScreenOptions
+from ollm.cli.screen.themes import THEMES, ScreenOptions, choose_notification, choose_theme
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import ScreenView, merge_style_runs, read_git_branch
 from ollm.domain.errors import OllmError
@@ -126,7 +126,7 @@ class ChatScreen:
         self.left: str | None = None  # Id of the last session.
         self.questions = ConfirmationQueue()
         self.pastes = Pastes()
-        self.painter = Painter(self._get_width, colour=options.theme.colour, theme=options.theme)
+        self.painter = Painter(self._get_width, choose_theme(options.settings.theme, options.environment))
         self.transcript = Transcript(self.painter, self.print)
         self.chat = ConversationRunner(self)
         self.buffer = build_input(options, self.chat, self.questions, find_files)
@@ -247,9 +247,10 @@ class ChatScreen:
         self.first_letter_at = None
 
     def _notify(self, text: str) -> None:
-        if self.options.bell:
+        if self.options.settings.bell:
+            notification = choose_notification(self.options.environment)
             self.app.output.bell()
-            self.app.output.write_raw(self.options.notification.format(make_printable(text)[:100]))
+            self.app.output.write_raw(notification.format(make_printable(text)[:100]))
             self.app.output.flush()
 
     # What the keys ask for
@@ -323,7 +324,7 @@ class ChatScreen:
             )
 
     def _use_theme(self, name: str) -> None:
-        theme = self.options.choose_theme(name)
+        theme = choose_theme(name, self.options.environment)
         self.painter.set_theme(theme)
         self.app.style = Style.from_dict(theme.toolkit)
         self._save_look("theme", name)
@@ -333,7 +334,7 @@ class ChatScreen:
         self.print(self.painter.paint_aside(f"screen.{key} is {value} now.", "dim") + "\n")
 
     def _preview_theme(self, name: str) -> StyleAndTextTuples:
-        painter = Painter(self._get_width, colour=True, theme=self.options.choose_theme(name))
+        painter = Painter(self._get_width, choose_theme(name, self.options.environment))
         return merge_style_runs(painter.paint_answer(THEME_SAMPLE, first=True) + painter.paint_diff(DIFF_SAMPLE))
 
     def cycle_approval(self) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ollm.config.environment import wants_colour
+from ollm.config.settings import ScreenSettings
 from ollm.domain.struct import Data
 
 LIGHT_GROUNDS = ("7", "15")
@@ -81,10 +82,6 @@ class ScreenOptions(Data, frozen=True):
 
     history: Path
     workspace: Path
-    theme: ScreenTheme = THEMES["dark"]
-    choose_theme: Callable[[str], ScreenTheme] = THEMES.__getitem__
+    settings: ScreenSettings = ScreenSettings()
+    environment: Mapping[str, str] = {}
     save: Callable[[str, str], object] = lambda _key, _value: None
-    vi: bool = False
-    bell: bool = True
-    notification: str = OSC_9
-    wraps_again: bool = False
