@@ -85,28 +85,6 @@ def _report_progress(summarise: Summarise, emit: Emit, counter: TokenCounter, sp
     return write
 
 
-def build_options(
-    view: ContextView, settings: Settings, *, hard: bool = False, speeds: Speeds = (None, None)
-) -> CompressionOptions:
-    """Build the options for a compression of this context. A hard one keeps nothing recent except the last group."""
-    from ollm.services.chat_compression.compression_state import CompressionOptions
-
-    state, wanted = view.budget, settings.compression
-    longest = rules.compute_summary_cap(state, wanted.summary_max_tokens)
-    return CompressionOptions(
-        strategy=wanted.strategy,
-        preserve_recent_tokens=0 if hard else rules.compute_recent_tokens(state, wanted.preserve_recent),
-        target_tokens=view.system_tokens + state.checkpoints + rules.compute_target_tokens(state),
-        summary_max_tokens=longest,
-        timeout_seconds=rules.compute_summary_seconds(wanted.timeout, state.limit - longest, longest, speeds),
-        request_tokens=state.limit - longest,
-        ledger_tokens=rules.compute_words_cap(state, 0),
-        request=view.request,
-        checkpoints=view.context.checkpoints,
-        locked=tuple(decision.text for decision in list_lasting_decisions(view.context.goals)),
-    )
-
-
 def make_caps(
     state: Budget, records: Sequence[Checkpoint], rest: int, request: int, counter: TokenCounter
 ) -> RecordCaps:
@@ -159,20 +137,6 @@ def _update_records(view: ContextView, result: CompressionResult, counter: Token
     caps = make_caps(view.budget, kept, rest + sum(goal.tokens for goal in goals), request, counter)
     records = (*age_checkpoints(kept, caps, counter), *goals)
     return msgspec.structs.replace(view.context, messages=messages, checkpoints=records, folded=True)
-
-
-async def summarise_aside(prompt: Prompt, write: Summarise, longest: int) -> PreparedSummary | None:
-    """Request a summary of all that the server has read, as the next answer of the conversation."""
-    from ollm.services.chat_compression.compression_state import PreparedSummary
-    from ollm.services.chat_compression.summary import IDLE_ORDER, clean_answer, format_record
-
-    order = PromptMessage(role="user", content=IDLE_ORDER.format(tokens=longest))
-    messages, covered = prompt.preview_read()
-    tokens = prompt.used_tokens + prompt.counter.count_message(order) + longest
-    if not covered or tokens > prompt.compute_budget().window:
-        return None
-    text = clean_answer("".join([piece async for piece in write((*messages, order), longest)]))
-    return PreparedSummary(text=text, last_number=covered, record=format_record(messages[1:])) if text else None
 
 
 class CompressionBreaker:
@@ -266,7 +230,7 @@ class Compactor:
     async def compact_ahead(self, prompt: Prompt, summarise: Summarise, *, by_role: bool) -> bool:
         """Compact before it is needed, with a summary by the model, or `by_role` by that of the role. Its events come
         with the next request. Return True if the context became smaller."""
-        options = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
+        options = self._build_options(prompt)
         prepared = None if by_role else await self._summarise_aside(prompt, options, self._late_events.append)
         if self._breaker.is_open or not (by_role or prepared):
             return False
@@ -281,10 +245,28 @@ class Compactor:
         prompt.emit_notes(emit)
         self._breaker.reset()
         await self._take_snapshot(prompt, "compact")
-        usual = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
+        usual = self._build_options(prompt)
         recent = min(usual.preserve_recent_tokens, prompt.message_tokens // 3)
         options = msgspec.structs.replace(usual, target_tokens=0, preserve_recent_tokens=recent)
         return await self._compact(prompt, emit, options, summarise, manual=True)
+
+    def _build_options(self, prompt: Prompt) -> CompressionOptions:
+        from ollm.services.chat_compression.compression_state import CompressionOptions
+
+        view, wanted = prompt.view_context(), self.settings
+        state, longest = view.budget, rules.compute_summary_cap(view.budget, wanted.summary_max_tokens)
+        return CompressionOptions(
+            strategy=wanted.strategy,
+            preserve_recent_tokens=rules.compute_recent_tokens(state, wanted.preserve_recent),
+            target_tokens=view.system_tokens + state.checkpoints + rules.compute_target_tokens(state),
+            summary_max_tokens=longest,
+            timeout_seconds=rules.compute_summary_seconds(wanted.timeout, state.limit - longest, longest, self.speeds),
+            request_tokens=state.limit - longest,
+            ledger_tokens=rules.compute_words_cap(state, 0),
+            request=view.request,
+            checkpoints=view.context.checkpoints,
+            locked=tuple(decision.text for decision in list_lasting_decisions(view.context.goals)),
+        )
 
     async def _take_snapshot(self, prompt: Prompt, trigger: SnapshotTrigger) -> None:
         """Take a snapshot, unless this state of the context already has one."""
@@ -330,7 +312,7 @@ class Compactor:
             return
         await self._take_snapshot(prompt, "compression")
         if not self._breaker.is_open:
-            options = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
+            options = self._build_options(prompt)
             await self._compact(prompt, emit, options, summarise)
         if prompt.used_tokens > prompt.compute_budget().limit:
             await self._compact_hard(prompt, emit)
@@ -341,8 +323,8 @@ class Compactor:
         """Compact a context that is still over the limit: keep only the last recent group, and use no model."""
         from ollm.runtime.prompt.hard_compaction import shrink_to_limit
 
-        options = build_options(prompt.view_context(), self._settings, hard=True)
-        options = msgspec.structs.replace(options, strategy="truncate", target_tokens=0)
+        usual = self._build_options(prompt)
+        options = msgspec.structs.replace(usual, strategy="truncate", target_tokens=0, preserve_recent_tokens=0)
         counted = await self._compact(prompt, emit, options, None)
         before = prompt.used_tokens
         if shrink_to_limit(prompt, self._counter) and not counted:
@@ -390,19 +372,29 @@ class Compactor:
         None without a usable answer: then a request of its own carries the messages."""
         if (aside := self._aside) is None:
             return None
+        from ollm.services.chat_compression.compression_state import PreparedSummary
+        from ollm.services.chat_compression.summary import IDLE_ORDER, clean_answer, format_record
+
+        longest = options.summary_max_tokens
+        order = PromptMessage(role="user", content=IDLE_ORDER.format(tokens=longest))
+        messages, covered = prompt.preview_read()
+        tokens = prompt.used_tokens + prompt.counter.count_message(order) + longest
+        if not covered or tokens > prompt.compute_budget().window:
+            return None
 
         def ask(messages: tuple[PromptMessage, ...], most: int) -> AsyncIterator[str]:
             return aside(messages, prompt.tools, most)
 
         write = _report_progress(ask, emit, self._counter, (None, None))
+        text = ""
         try:
             async with asyncio.timeout(options.timeout_seconds):
-                return await summarise_aside(prompt, write, options.summary_max_tokens)
+                text = clean_answer("".join([piece async for piece in write((*messages, order), longest)]))
         except PromptTooLongError as error:
             prompt.learn_from_rejection(error)
         except (OllmError, TimeoutError) as error:
             _log.info("No summary on top of the conversation: %s", error)
-        return None
+        return PreparedSummary(text=text, last_number=covered, record=format_record(messages[1:])) if text else None
 
     async def _fit_to_role(self, roles: RoleModels, options: CompressionOptions) -> CompressionOptions:
         """Fit the request for a summary to the window and speed of the model that writes it."""
