@@ -18,7 +18,6 @@ from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.runtime.model.model import Model
 from ollm.runtime.small_models.blocks import FILE_BLOCK
-from ollm.runtime.small_models.guide import TurnGuide
 from ollm.runtime.turn_calls import LoopStop, StreamedAnswer, TurnCalls
 from ollm.services.loop_detection import LoopDetectionService
 from tests.runtime.small_models.test_placement import Place
@@ -59,6 +58,8 @@ class Parts:
         self.desk = Desk()
         self.dispatch = Lazy(lambda: self.desk)
         self.recorded: list[tuple[AnyPart, ...]] = []
+        self.prompt = SimpleNamespace(tools=("shell",))
+        self.session = SimpleNamespace(make_call_id=self.make_id)
         self.count = 0
 
     async def record(self, parts: tuple[AnyPart, ...]) -> None:
@@ -69,7 +70,7 @@ class Parts:
         return f"c{self.count}"
 
     def calls(self) -> TurnCalls:
-        return TurnCalls(self, self.record, self.make_id)
+        return TurnCalls(self, self.record)
 
 
 def answer(*calls: CallPiece) -> StreamedAnswer:
@@ -97,15 +98,9 @@ class GuidedParts(Parts):
 
     def __init__(self, place: Place) -> None:
         super().__init__(threshold=3)
-        self.guides: list[TurnGuide] = []
         self.place = place
-
-    def calls(self) -> TurnCalls:
-        return TurnCalls(self, self.record, self.make_id, self.create)
-
-    def create(self, typed: str) -> TurnGuide:
-        self.guides.append(TurnGuide(self.place.files, 4096, typed))
-        return self.guides[-1]
+        self.project_files = Lazy(lambda: place.files)
+        self.model.facts = replace(self.model.facts, call_form="blocks")
 
 
 @pytest.fixture
@@ -117,19 +112,15 @@ def guided(tmp_path: Path) -> Iterator[GuidedParts]:
 
 async def test_a_form_found_out_in_the_middle_of_a_turn_gets_a_guide(guided: GuidedParts) -> None:
     guided.place.write("a.py", "x = 1\n")
+    known, guided.model.facts = guided.model.facts, ModelFacts(key="k")
     made = guided.calls()
-    await made.prime_request("What is x?")
-    assert len(guided.guides) == 1
-    made = TurnCalls(guided, guided.record, guided.make_id, guided.create)
-    assert made.read_calls(answer(CallPiece("shell", {"command": "ls"})))[0].name == "shell"
-    assert len(guided.guides) == 1, "a model that calls natively has none"
-    guided.model.facts = replace(guided.model.facts, call_form="blocks")
+    assert await made.prime_request("What is x in a.py?") == ""
+    block = CallPiece(FILE_BLOCK, {"path": "other.py", "content": "z = 1\n"})
+    assert made.read_calls(answer(block))[0].name == FILE_BLOCK, "a model that calls natively has none"
 
-    calls = made.read_calls(answer(CallPiece("shell", {"command": "ls"})))
-    made.read_calls(answer())
-    await made.run(calls, 1)
+    guided.model.facts = known
 
-    assert len(guided.guides) == 2
+    assert made.read_calls(answer(block))[0].name == "write_file"
 
 
 async def test_a_refused_block_is_no_call_and_a_command_behind_it_waits(guided: GuidedParts) -> None:

@@ -39,7 +39,6 @@ from ollm.services.loop_detection import LoopPattern
 
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
-    from ollm.runtime.small_models.guide import TurnGuide
 
 MAX_MENTIONED_AGENTS = 3
 _AGENT_MENTION = compile_late(r"(?:^|(?<=[\s(]))@agent-([a-z0-9][a-z0-9_-]{0,63})", re.IGNORECASE)
@@ -60,8 +59,7 @@ class Turn:
         self._session = parts.session
         self._emit = emit
         self._observers = observers
-        record = partial(self._record_message, "tool")
-        self._calls = TurnCalls(parts, record, parts.session.make_call_id, self._create_guide)
+        self._calls = TurnCalls(parts, partial(self._record_message, "tool"))
         self._usage = Usage()
         self._retried_refusal = self._resent = False
         self._answers_later = False  # If set, the model's words are notes for a later answer.
@@ -106,27 +104,8 @@ class Turn:
         if self._parts.state.auto_switch != "off":
             await auto_switch_mode(self._parts, typed)
         primed = await self._calls.prime_request(typed, attached)
-        explored = await self._explore(typed, attached)
+        explored = await ask_agents(self._parts, typed) if "@agent-" in typed.lower() else ""
         self._parts.prompt.add_message(message, {}, "\n\n".join(filter(None, (explored, primed))))
-
-    def _create_guide(self, typed: str) -> TurnGuide | None:
-        """Create the guide for a model that writes blocks, or return None for others."""
-        blocks = self._parts.state.model.facts.call_form == "blocks" and self._parts.prompt.tools
-        return self._make_guide(typed) if blocks else None
-
-    def _make_guide(self, typed: str) -> TurnGuide:
-        from ollm.runtime.small_models.guide import TurnGuide
-
-        files, window = self._parts.project_files.get(), self._parts.state.model.window
-        return TurnGuide(files, window, typed)
-
-    async def _explore(self, typed: str, attached: Sequence[str]) -> str:
-        """Return the reports of named agents, or files for a small model that calls natively."""
-        if "@agent-" in typed.lower():
-            return await ask_agents(self._parts, typed)
-        model = self._parts.state.model
-        native = model.is_small and model.facts.call_form in ("native", "unknown")
-        return await self._make_guide(typed).prime_request(attached) if native else ""
 
     async def _run_step(self) -> bool:
         """Run one request and its calls. Return True if another request must follow."""

@@ -63,17 +63,9 @@ class LoopStop(Exception):  # noqa: N818 - the end of a turn, not a fault
 class TurnCalls:
     """Runs the calls of one turn. `record` writes the message with the results of a step."""
 
-    def __init__(
-        self,
-        parts: ConversationParts,
-        record: RecordResults,
-        make_call_id: Callable[[], str],
-        create_guide: Callable[[str], TurnGuide | None] = lambda _: None,
-    ) -> None:
+    def __init__(self, parts: ConversationParts, record: RecordResults) -> None:
         self._parts = parts
         self._record = record
-        self._new_call_id = make_call_id
-        self._create_guide = create_guide
         self._guide: TurnGuide | None = None
         self._changed: dict[str, tuple[int, int]] = {}  # The added and removed lines by file.
         self._ran: list[str] = []
@@ -83,10 +75,22 @@ class TurnCalls:
         self._refused_in_row = 0
 
     async def prime_request(self, typed: str, attached: Sequence[str] = ()) -> str:
-        """Return the text to send with the user's typed and attached texts."""
-        self._typed = typed
-        self._guide = self._create_guide(typed)
-        return await self._guide.prime_request(attached) if self._guide else ""
+        """Return the files to send with the user's typed and attached texts to a small model, or ""."""
+        self._typed, model = typed, self._parts.state.model
+        if self._writes_blocks:
+            self._guide = self._create_guide()
+            return await self._guide.prime_request(attached)
+        native = model.is_small and model.facts.call_form in ("native", "unknown")
+        return await self._create_guide().prime_request(attached) if native else ""
+
+    @property
+    def _writes_blocks(self) -> bool:
+        return self._parts.state.model.facts.call_form == "blocks" and bool(self._parts.prompt.tools)
+
+    def _create_guide(self) -> TurnGuide:
+        from ollm.runtime.small_models.guide import TurnGuide
+
+        return TurnGuide(self._parts.project_files.get(), self._parts.state.model.window, self._typed)
 
     def describe_steps(self) -> str:
         """Describe the actual actions for the user: each changed file once, and each command."""
@@ -125,15 +129,15 @@ class TurnCalls:
     def read_calls(self, answer: StreamedAnswer) -> list[ToolCall]:
         """Assign each call an id of ours. Arguments that are not an object are kept for dispatch to explain."""
         calls = []
-        if self._guide is None and self._parts.state.model.facts.call_form == "blocks":
-            self._guide = self._create_guide(self._typed)  # The form became known during the turn.
+        if self._guide is None and self._writes_blocks:
+            self._guide = self._create_guide()  # The form became known during the turn.
         if self._guide:
             self._guide.begin_answer(answer.text, acts=bool(answer.calls))
         for piece in answer.calls:
             found, refusal = self._guide.resolve_call(piece) if self._guide else (piece, "")
             given = found.arguments if isinstance(found.arguments, dict) else {UNPARSED_KEY: found.arguments}
             name, arguments = unwrap_call(found.name, given)
-            call = ToolCall(id=self._new_call_id(), name=name, arguments=arguments, wire_id=piece.id)
+            call = ToolCall(id=self._parts.session.make_call_id(), name=name, arguments=arguments, wire_id=piece.id)
             if refusal:
                 self._refusals[call.id] = refusal
             calls.append(call)
