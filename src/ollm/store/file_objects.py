@@ -19,7 +19,7 @@ import msgspec
 
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.struct import Data
-from ollm.system.atomic import FILE_MODE, make_private_directory, read_json, replace_file, sync, write_all
+from ollm.system.atomic import FILE_MODE, AppendFile, make_private_directory, read_json, replace_file, sync, write_all
 
 LOCK_TIMEOUT_SECONDS = 30.0
 MIN_FREE_BYTES = 32 << 20  # Sessions need the last free space more than checkpoints.
@@ -177,16 +177,12 @@ class FileObjects:
     def append_line(self, session_id: str, line: bytes) -> None:
         """Append a line to a session's list, durably."""
         make_private_directory(self.sessions)
-        path = self.sessions / f"{session_id}.jsonl"
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(path, flags, FILE_MODE)
+        file = AppendFile(self.sessions / f"{session_id}.jsonl")
+        file.open()
         try:
-            size = os.fstat(descriptor).st_size
-            torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-            write_all(descriptor, (b"\n" if torn else b"") + line + b"\n")
-            sync(descriptor)
+            file.append((b"" if file.ends_with(b"\n") else b"\n") + line + b"\n")
         finally:
-            os.close(descriptor)
+            file.close()
 
     def replace_lines(self, session_id: str, lines: Iterable[bytes]) -> None:
         replace_file(self.sessions / f"{session_id}.jsonl", b"".join(line + b"\n" for line in lines))

@@ -303,7 +303,7 @@ def test_damage_that_nobody_has_thought_of_costs_the_other_sessions_nothing(
     odd, sound = home.recorded("odd one"), home.recorded("sound one")
     real = entries.read_changes
 
-    def read(stamp: stamps.Stamp, session_id: str, *rest: Any) -> entries.ReadRow:
+    def read(stamp: stamps.Stamp, session_id: str, *rest: Any) -> entries.Row:
         if session_id == odd:
             raise TypeError("unhashable type: 'list'")
         return real(stamp, session_id, *rest)

@@ -133,11 +133,6 @@ class EntryIndexer:
         self.taken = number
 
 
-def forget_session(connection: sqlite3.Connection, session: int) -> None:
-    """Remove all texts of a session."""
-    forget_rows(connection, _find_texts(connection, session))
-
-
 def forget_rows(connection: sqlite3.Connection, rows: list[tuple[int]]) -> None:
     """Remove these texts and their words."""
     for row in rows:
@@ -251,8 +246,7 @@ def update_row(
         if make_indexer:
             values |= _read_text(index, stamp, row, values, make_indexer)
         else:
-            line, known = read_changes(stamp, session_id, row, None)
-            values |= line | {"known": pack_known(known)}
+            values |= read_changes(stamp, session_id, row, None)
         values["stamp"] = stamp.text
     except (StorageError, TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
         # damage that nobody has thought of costs the other sessions nothing; it is tried again the next time
@@ -272,23 +266,19 @@ def _read_text(
     """Index the new words of a session, and return its row and how far it was read."""
     session_id = values["session_id"]
     take = make_indexer(values)
-    line, known = read_changes(stamp, session_id, row, take)
-    if line["last_number"] < values["text_number"]:  # The words are another session's: read it from the start.
-        forget_session(index.connection, values["id"])
+    found = read_changes(stamp, session_id, row, take)
+    if found["last_number"] < values["text_number"]:  # The words are another session's: read it from the start.
+        forget_rows(index.connection, _find_texts(index.connection, values["id"]))
         take = make_indexer({**values, "text_number": 0})
-        line, known = read_changes(stamp, session_id, None, take)
-    found: Row = line | {"known": pack_known(known)}
+        found = read_changes(stamp, session_id, None, take)
     if take.late:
         index.behind.add(session_id)
         return found | {"text_stamp": "", "text_number": take.taken}
     index.behind.discard(session_id)
-    return found | {"text_stamp": stamp.text, "text_number": line["last_number"]}
+    return found | {"text_stamp": stamp.text, "text_number": found["last_number"]}
 
 
-ReadRow = tuple[Row, KnownState | None]
-
-
-def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryIndexer | None) -> ReadRow:
+def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryIndexer | None) -> Row:
     """Read the end of a session if only its journal has grown since the `row` was written, otherwise everything."""
     known = unpack_known(row["known"]) if row and not row["damaged"] else None
     if row and known:
@@ -296,7 +286,7 @@ def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryInde
         with _open_reader(stamp, session_id, part) as reader:
             settled = row["stamp"] == stamp.text
             read = _read_entries(reader, take, row, settled) if reader.known else None
-            if read and reader.known and not reader.damage and read[0]["last_number"] >= row["last_number"]:
+            if read and not reader.damage and read["last_number"] >= row["last_number"]:
                 return read
     with _open_reader(stamp, session_id) as reader:
         return _read_entries(reader, take)
@@ -312,7 +302,7 @@ def _read_entries(
     take: EntryIndexer | None,
     before: Row | None = None,
     settled: bool = False,
-) -> ReadRow:
+) -> Row:
     """Pass entries to `take` and count messages new since `before`; return a `settled` `before` if time runs out."""
     count, known, last = (before["message_count"], before["last_number"], 0) if before else (0, -1, 0)
     first = before["title"] if before else ""
@@ -326,7 +316,7 @@ def _read_entries(
         if take:
             take(make_message_entry(message))
             if take.late and before and settled:
-                return before, reader.known
+                return before
             if position % CHECK_EVERY_ENTRIES == 0:
                 take.report_progress(reader.read)
     calls = reader.known.calls if reader.known else 0
@@ -337,11 +327,8 @@ def _read_entries(
     row = _make_row(reader.session, count, last)
     partial, damage = int(bool(reader.partial)), reader.damage
     noted = reader.make_known(count, last, calls) if reader.report.size >= MIN_KNOWN_BYTES else None
-    return row | {"partial": partial, "damaged": damage, "title": row["title"] or first}, noted
-
-
-def pack_known(known: KnownState | None) -> bytes | None:
-    return zlib.compress(msgspec.json.encode(known), 1) if known else None
+    packed = zlib.compress(msgspec.json.encode(noted), 1) if noted else None
+    return row | {"partial": partial, "damaged": damage, "title": row["title"] or first, "known": packed}
 
 
 def unpack_known(stored: bytes | None) -> KnownState | None:
