@@ -53,6 +53,7 @@ class ModelShape:
         if not 0 < self.layers <= MAX_LAYERS:
             raise ValueError(f"a model has 1 to {MAX_LAYERS} layers, not {self.layers}")
         self.heads = self._read("attention.head_count")
+        self.kv_heads = self._read("attention.head_count_kv", self.heads)
         self.experts = self._read("expert_count", 0)
         self.experts_used = min(self.experts, self._read("expert_used_count", self.experts))
         self.feed_forward = self._read("feed_forward_length", 0)
