@@ -25,6 +25,7 @@ from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.observers.housekeeping import (
     EmbeddingObserver,
     ModelFactsObserver,
+    TemplateObserver,
 )
 from ollm.runtime.parts import ConversationParts, ConversationState
 from ollm.runtime.prompt.compaction import Compactor
@@ -152,9 +153,9 @@ class ConversationScope:
             resumed_at=resumed_at,
             at_end=self.options.one_shot,
         )
-        looks = not self.options.one_shot or parts.state.model.facts.server_mark is None  # A later chat looks again.
-        update = partial(update_tools, parts) if looks else None
-        yield ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.model_facts.update, update)
+        if not self.options.one_shot or parts.state.model.facts.server_mark is None:  # A later chat looks again.
+            yield TemplateObserver(parts.state, partial(update_tools, parts))
+        yield ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.model_facts.update)
         if not self.options.one_shot and (embedder := self.storage.embedder):
             yield EmbeddingObserver(embedder, lambda: self.storage.session.id)
         yield from self._create_outside_observers(parts)

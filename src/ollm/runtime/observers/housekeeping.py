@@ -41,32 +41,17 @@ REFUSAL_SOURCES: dict[str, Source] = dict.fromkeys(TEMPLATE_SOURCES, "error")
 
 
 class ModelFactsObserver(TurnObserver):
-    """Saves learnt model facts. `write` takes the key of the model and the changed fields. If it may `update_tools`, it
-    looks at the model's chat template once its first answer came, for the next request."""
+    """Saves learnt model facts. `write` takes the key of the model and the changed fields."""
 
     def __init__(
-        self,
-        state: ConversationState,
-        prompt: Prompt,
-        emit: Callable[[Event], None],
-        write: WriteFacts,
-        update_tools: Callable[[], None] | None,
+        self, state: ConversationState, prompt: Prompt, emit: Callable[[Event], None], write: WriteFacts
     ) -> None:
         self._state = state
         self._prompt = prompt
         self._emit = emit
         self._write = write
-        self._update_tools = update_tools
-
-    async def before_request(self) -> None:
-        model, before = self._state.model, self._state.model.facts.forms
-        if self._update_tools and model.answered and not model.looked:
-            await model.look_at_template()
-            if model.facts.forms != before:
-                self._update_tools()
 
     async def after_turn(self, report: TurnReport) -> None:
-        await self.before_request()
         self._update_token_factor()
         model = self._state.model
         model.facts = replace(model.facts, shown_thinking=self._prompt.meter.shown_thinking)
@@ -97,6 +82,25 @@ class ModelFactsObserver(TurnObserver):
         surer = any(known.token_samples < needed <= samples for needed, _ in DOUBT_SHARES)
         if samples > known.token_samples and (moved or surer):
             self._state.model.facts = replace(known, token_factor=round(factor, 4), token_samples=samples)
+
+
+class TemplateObserver(TurnObserver):
+    """Looks at the model's chat template once its first answer came. The next request uses what it found."""
+
+    def __init__(self, state: ConversationState, update_tools: Callable[[], None]) -> None:
+        self._state = state
+        self._update_tools = update_tools
+
+    async def before_request(self) -> None:
+        model = self._state.model
+        if model.answered and not model.looked:
+            before = model.facts.forms
+            await model.look_at_template()
+            if model.facts.forms != before:
+                self._update_tools()
+
+    async def after_turn(self, report: TurnReport) -> None:
+        await self.before_request()
 
 
 NEWS = {
