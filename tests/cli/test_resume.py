@@ -56,6 +56,16 @@ async def test_a_resume_in_another_window_tells_the_model_where_the_work_stood(t
     assert "Where is the parser?" in text
 
 
+async def test_a_session_resumed_in_another_window_is_shown_in_that_window(tmp_path: Path) -> None:
+    async with running(tmp_path, ["One.", "Two."]) as runner:
+        await runner.run("-p", "first", OLLM_CONTEXT_WINDOW="4096")
+        await runner.run("-p", "second", "--continue", OLLM_CONTEXT_WINDOW="16384")
+        shown = await runner.run("context", "show", "--json")
+
+    assert json.loads(shown.out)["window"] == 16384
+    assert runner.sessions()[0]["metadata"]["contextWindow"] == 16384
+
+
 @covers("W40", "W41", "W42", "W43", "W126", "W129", "W168", "W6", "W23")
 async def test_the_workspace_keeps_a_record_of_each_session(tmp_path: Path) -> None:
     async with running(tmp_path, ["one", "two"]) as runner:

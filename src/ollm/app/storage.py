@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from ollm.app.workspace import WorkspaceScope
-from ollm.domain.errors import UsageError
 from ollm.domain.events import Notice
 from ollm.domain.lazy import LateObject
 from ollm.runtime.base import EventStream
@@ -25,7 +24,6 @@ from ollm.services.snapshots import SnapshotManager, read_context
 from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files.store import MessagePage
 from ollm.store.workspace_place import find_untrusted_memory
-from ollm.system.atomic import replace_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from ollm.domain.context import ModeName
     from ollm.domain.session import Session
     from ollm.runtime.base import ConversationOptions
+    from ollm.runtime.model.model import Model
     from ollm.runtime.parts import ConversationParts
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.services.message_search.embeddings import SessionEmbedder
@@ -167,13 +166,13 @@ class Storage:
 
     def export_session(self, session_id: str, target: Path) -> None:
         """Write a session to a new file, in the format given by its name."""
-        from ollm.services.session_export import FORMATS, note_export, render_export
+        from ollm.services.session_export import render_export
+        from ollm.services.session_export.target import check_target, choose_format, write_export
 
-        if target.exists():
-            raise UsageError(f"{target} already exists.", action="Choose another name.")
+        check_target(target, force=False, otherwise="Choose another name.")
+        form = choose_format(target)
         with self.process.session_files.open_reader(session_id) as reader:
-            replace_file(target, render_export(reader, FORMATS.get(target.suffix.lower(), "json")))
-        note_export(self.process.home.exports, target)
+            write_export(target, render_export(reader, form), self.process.home.exports)
 
 
 def find_wanted_session(storage: Storage) -> str | None:
@@ -217,7 +216,7 @@ async def resume_session(storage: Storage, parts: ConversationParts, resumed: Lo
 
     session = resumed.session
     storage.scope.context.check_ownership(session)
-    await _note_changes(storage, resumed)
+    await _note_changes(storage, parts.state.model, resumed)
     source = ResumeSource(
         session=session,
         load=storage.session.load,
@@ -239,9 +238,9 @@ async def resume_session(storage: Storage, parts: ConversationParts, resumed: Lo
     return newest
 
 
-async def _note_changes(storage: Storage, resumed: LoadedSession) -> None:
-    """Tell if the session worked elsewhere or was damaged; from now on it works here."""
-    before = resumed.session.metadata.workspace
+async def _note_changes(storage: Storage, model: Model, resumed: LoadedSession) -> None:
+    """Tell if the session worked elsewhere or was damaged; from now on it works here, in the model's window."""
+    before, window = resumed.session.metadata.workspace, resumed.session.metadata.context_window
     is_former, works_here = storage.scope.context.is_former(before), storage.scope.works_here(before)
     if is_former:
         storage.notices.append(f"This folder was moved from {before}; continuing here.")
@@ -249,6 +248,8 @@ async def _note_changes(storage: Storage, resumed: LoadedSession) -> None:
         storage.notices.append(f"This session worked in {before}; continuing in {storage.scope.path}.")
     if is_former or not works_here or before is None:
         await storage.session.update_metadata({"workspace": storage.session.workspace})
+    if model.name == resumed.session.model and model.window != window:
+        await storage.session.update_metadata({"contextWindow": model.window})
     if resumed.damage:
         storage.notices.append(f"The session file was damaged: {resumed.damage}")
 
