@@ -106,6 +106,7 @@ class WorkspaceScope:
             roots,
             user_home=self.process.user_home,
             ollm_home=self.process.home.root,
+            records=self.process.home.list_record_names(),
             executed=self._find_executed_files(),
             readable=self.process.find_directories("skills", self.path),
         )

@@ -40,6 +40,11 @@ class Home:
         self.cache = root / "cache"  # This folder may be deleted at any time.
         self.workspaces = root / "workspaces"
 
+    def list_record_names(self) -> list[str]:
+        """List the names in the home that ollm itself fills. People write the other files there."""
+        own = (path for path in vars(self).values() if path not in (self.root, self.extensions, self.skills))
+        return [path.relative_to(self.root).parts[0] for path in own]
+
     def resolve_path(self, text: str) -> Path:
         """Resolve a path from the settings: `~/.ollm/…` moves with the home, a relative path is below it."""
         if text == "~/.ollm" or text.startswith("~/.ollm/"):

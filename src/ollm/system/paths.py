@@ -53,7 +53,6 @@ _ERRNO_FAILURES = {
     errno.ENXIO: ("NotARegularFile", "is not a regular file"),
 }
 _SHARED_FOLDERS = (".config", ".local", ".cache")
-_WRITTEN_BY_PEOPLE = ("extensions", "skills")  # In `~/.ollm`.
 PROTECTED_DIRECTORIES = frozenset({".git", ".ollm"})
 _GIT_SETTINGS = ("config", "config.worktree")
 _LOGIN = compile_late(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
@@ -156,6 +155,7 @@ class Boundary(Data, frozen=True):
         *,
         user_home: Path | None = None,
         ollm_home: Path | None = None,
+        records: Iterable[str] = (),
         executed: Iterable[Path] = (),
         readable: Iterable[Path] = (),
     ) -> Self:
@@ -163,6 +163,7 @@ class Boundary(Data, frozen=True):
         places = KnownDirectories(
             user_home=user_home and Path(os.path.realpath(user_home)),
             ollm_home=ollm_home and Path(os.path.realpath(ollm_home)),
+            records=frozenset(map(normalize_name, records)),
             roots=(real, *(Path(os.path.realpath(real / root)) for root in allowed_roots)),
             executed=frozenset(one for path in executed for one in (path, Path(os.path.realpath(path)))),
         )
@@ -259,11 +260,12 @@ class Boundary(Data, frozen=True):
 
 
 class KnownDirectories(Data, frozen=True):
-    """The directories that protections refer to, all resolved. Of the agent's own directory, only a root among what
-    people write there is a workspace: the rest is records, keys and settings wherever a session runs."""
+    """The directories that protections refer to, all resolved. A root strictly inside the agent's own directory is a
+    workspace, but not one in its `records`, which hold sessions and keys wherever a session runs."""
 
     user_home: Path | None = None
     ollm_home: Path | None = None
+    records: frozenset[str] = frozenset()
     roots: tuple[Path, ...] = ()
     executed: frozenset[Path] = frozenset()
 
@@ -363,5 +365,7 @@ def _normalize_parts(directory: Path) -> Parts:
 
 
 def _is_in_own_root(path: Path, directory: Path, places: KnownDirectories) -> bool:
-    worked_in = [directory / name for name in _WRITTEN_BY_PEOPLE]
-    return any(path.is_relative_to(root) for root in places.roots if any(map(root.is_relative_to, worked_in)))
+    for root in places.roots:
+        if root != directory and root.is_relative_to(directory) and path.is_relative_to(root):
+            return normalize_name(root.relative_to(directory).parts[0]) not in places.records
+    return False

@@ -51,7 +51,8 @@ def test_a_batch_answers_line_by_line_and_a_bad_line_stops_nothing(place: Path):
 
 
 def test_ollms_own_records_ask_also_in_a_session_that_runs_among_them(inside: Inside) -> None:
-    for folder, decision in (("run", "ask"), ("sessions", "ask"), ("extensions/mine", "allow"), ("skills/x", "allow")):
+    records, places = ("run", "sessions", "cache/x", "logs"), ("extensions/mine", "skills/x", "commands", "project")
+    for folder, decision in [*((name, "ask") for name in records), *((name, "allow") for name in places)]:
         (place := inside.home / folder).mkdir(parents=True)
         inside.patch.chdir(place)
         assert inside.read_json("policy", "check", "shell", "--param", "command=cat token")["decision"] == decision
