@@ -9,7 +9,6 @@ import click
 from ollm.app.compare_page import render_file
 from ollm.app.process import ProcessScope
 from ollm.cli.options import confirm_or_fail, format_table, print_result, shared_options, warn
-from ollm.cli.sessions.view import resolve_target, write_export
 from ollm.config.change import set_setting
 from ollm.domain.text import format_count
 from ollm.services.compare import (
@@ -22,6 +21,7 @@ from ollm.services.compare import (
     load_newest,
     summarize,
 )
+from ollm.services.session_export.target import check_target, write_export
 
 HEADINGS = ("model", "passed", "a round", "s", "reading", "writing", "tools", "read", "written", "steps", "failed", "J")
 
@@ -35,9 +35,9 @@ def show(html: str | None, force: bool, workspace: Path, as_json: bool) -> None:
     process = ProcessScope(workspace=workspace)
     comparison = load_newest(find_results(process.home.root, workspace))
     if html:
-        target = resolve_target(html, force)
+        target = check_target(Path(html), force=force, otherwise="Add --force to overwrite it.")
         page = render_file(comparison, process.session_files.open_reader)
-        write_export(process, target, (text.encode("utf-8", "replace") for text in page))
+        write_export(target, (text.encode("utf-8", "replace") for text in page), process.home.exports)
         warn(f"wrote {target}.")
     else:
         print_comparison(comparison, as_json=as_json)

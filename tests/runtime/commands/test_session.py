@@ -22,6 +22,10 @@ async def test_history_shows_everything_in_full_and_exports_it(talking: Talking)
         await talk.run("/export talk.json")
         with pytest.raises(UsageError, match="already exists"):
             await talk.run("/export talk.md")
+        with pytest.raises(UsageError, match=r"No such directory: .*/gone"):
+            await talk.run("/export gone/talk.md")
+        with pytest.raises(UsageError, match="Cannot tell the format"):
+            await talk.run("/export talk.txt")
 
     for part in ("#1 user", "what is here?", "> let me look", "`ls` {}", "Nothing here."):
         assert part in shown.text

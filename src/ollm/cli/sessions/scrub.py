@@ -19,7 +19,7 @@ from ollm.domain.errors import BusyError, ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
 from ollm.policy.grants import GrantBook
 from ollm.services.scrub import ScrubbedFile, Scrubber, list_forms
-from ollm.services.session_export import read_export_paths
+from ollm.services.session_export.target import read_export_paths
 from ollm.store.workspace_place import find_main_workspace
 
 CLOSE_TIMEOUT_SECONDS = 5.0

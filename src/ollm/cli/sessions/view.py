@@ -11,10 +11,10 @@ import click
 
 from ollm.app.process import ProcessScope
 from ollm.cli.options import make_progress, resolve_workspace, shared_options, warn
-from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageError
-from ollm.services.session_export import FORMATS, RedactedSession, note_export, render_export, render_markdown
+from ollm.domain.errors import DamagedError, NotFoundError, UsageError
+from ollm.services.session_export import RedactedSession, render_export, render_markdown
+from ollm.services.session_export.target import FORMATS, check_target, choose_format, write_export
 from ollm.store.session_files.reader import SessionReader
-from ollm.system.atomic import replace_file
 from ollm.system.terminal_text import escape_json, make_printable
 
 Chunk = TypeVar("Chunk", str, bytes)
@@ -52,17 +52,23 @@ def export(session: str | None, output: str, form: str | None, redact: bool, for
     """Write a session to a file: JSON, Markdown or HTML; without ID the newest one of the workspace."""
     process = ProcessScope()
     session_id = resolve_session_id(process, session, within)
-    target = None if output == "-" else resolve_target(output, force)
+    target = None
+    if output != "-":
+        target = check_target(Path(output), force=force, otherwise="Add --force to overwrite it.")
     if target:
         _refuse_own_place(target, process)
     with process.session_files.open_reader(session_id) as reader:
-        form = _choose_format(form, output)
+        if form or target is None:
+            form = FORMATS[f".{form or 'json'}"]
+        else:
+            form = choose_format(target, "Use .json, .md or .html, or choose one with --format.")
         chunks = render_export(RedactedSession(reader, process.redact_field) if redact else reader, form)
         chunks = _escape_hidden(chunks) if form == "json" else chunks
         if target is None:
             _write_chunks(sys.stdout.buffer, _follow(reader, chunks, "exported", "; the output is empty"))
         else:
-            write_export(process, target, _follow(reader, chunks, "exported", f"; {target} was not written"))
+            chunks = _follow(reader, chunks, "exported", f"; {target} was not written")
+            write_export(target, chunks, process.home.exports)
             print(f"Wrote session {session_id} to {target}.", file=sys.stderr)
         warn_damage(reader.damage)
 
@@ -106,50 +112,6 @@ def _refuse_own_place(target: Path, process: ProcessScope) -> None:
     place = target.resolve().parent
     if any(place.is_relative_to(own.resolve()) for own in (process.sessions_directory, process.home.trash)):
         raise UsageError(f"{place} is where sessions are kept.", action="Choose another directory.")
-
-
-def resolve_target(output: str, force: bool) -> Path:
-    target = Path(output)
-    if target.is_dir():
-        raise UsageError(f"{target} is a directory.", action="Name a file inside it.")
-    if _is_special(target):
-        return target
-    if target.exists() and not force:
-        raise UsageError(f"{target} already exists.", action="Add --force to overwrite it.")
-    if not target.parent.is_dir():
-        raise UsageError(f"No such directory: {target.parent}.", action="Create it first, or choose another file.")
-    return target
-
-
-def _choose_format(given: str | None, output: str) -> str:
-    """Return the format that was given, or that the name of the file says."""
-    if given:
-        return FORMATS[f".{given}"]
-    suffix = Path(output).suffix.lower()
-    if suffix in FORMATS or output == "-" or _is_special(Path(output)):
-        return FORMATS.get(suffix, "json")
-    raise UsageError(
-        f"Cannot tell the format from {output!r}.", action="Use .json, .md or .html, or choose one with --format."
-    )
-
-
-def _is_special(target: Path) -> bool:
-    """Return True for a device or a pipe, which is never replaced."""
-    return target.exists() and not target.is_file()
-
-
-def write_export(process: ProcessScope, target: Path, chunks: Iterator[bytes]) -> None:
-    try:
-        if _is_special(target):
-            with target.open("wb") as file:
-                _write_chunks(file, chunks)
-        else:
-            replace_file(target, chunks)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise StorageError(f"Cannot write {target}: {error.strerror}.") from error
-    note_export(process.home.exports, target)
 
 
 def warn_damage(damage: str | None) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -16,27 +13,8 @@ from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.html import render_html
 from ollm.services.session_export.markdown import ExportSource, render_markdown
 from ollm.store.session_files.reader import SessionReader
-from ollm.system.atomic import replace_file
 
-__all__ = ["FORMATS", "RedactedSession", "note_export", "render_export", "render_html", "render_markdown"]
-
-FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".json": "json"}
-
-
-def note_export(record: Path, target: Path) -> None:
-    """Remember where a session was exported to, so that a scrub can name the file."""
-    with suppress(OSError):
-        lines = record.read_bytes() if record.exists() else b""
-        line = json.dumps(str(target.absolute())).encode() + b"\n"
-        if line not in lines.splitlines(keepends=True):
-            replace_file(record, lines + line)
-
-
-def read_export_paths(record: Path) -> list[Path]:
-    try:
-        return [Path(json.loads(line)) for line in record.read_bytes().splitlines()]
-    except (OSError, ValueError, TypeError):
-        return []
+__all__ = ["RedactedSession", "render_export", "render_html", "render_markdown"]
 
 
 def render_export(source: SessionReader | RedactedSession, form: str) -> Iterator[bytes]:
