@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ollm.app.conversation import open_conversation
 from ollm.app.process import ProcessScope
 from ollm.app.worktrees import WorktreeManager
-from ollm.cli.oneshot import collect_attachments, find_theme, print_markdown, warn_if_untrusted
+from ollm.cli.oneshot import collect_attachments, find_painter, warn_if_untrusted
 from ollm.cli.options import print_json, warn
 from ollm.cli.start import ChatArguments, Question
 from ollm.cli.text_printer import Printer, show_turn
@@ -267,8 +267,8 @@ def _report_failure(attempts: Sequence[Attempt], chosen: Attempt, output: str) -
 
 
 def _show_diff(start: ChatArguments, diff: str) -> None:
-    if theme := find_theme(start):
-        print_markdown(fence_text(clean_lines(diff), "diff"), theme)
+    if painter := find_painter(start):
+        print(painter.paint_markdown(fence_text(clean_lines(diff), "diff")).rstrip("\n"))
     else:
         print(diff if not sys.stdout.isatty() else clean_lines(diff), end="")
     sys.stdout.flush()

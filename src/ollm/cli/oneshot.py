@@ -27,7 +27,7 @@ from ollm.system.terminal_text import escape_controls, escape_json
 
 if TYPE_CHECKING:
     from ollm.cli.answer_schema import AnswerSchema
-    from ollm.cli.screen.themes import ScreenTheme
+    from ollm.cli.screen.paint import Painter
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
@@ -75,7 +75,7 @@ async def run_once(
         text = text.removeprefix("/") if text.startswith("//") else text
         attachments = await collect_attachments(text, question, start, conversation)
         if output == "text":
-            printer: Printer = TextPrinter(None if schema else find_theme(start), counts_seconds=True)
+            printer: Printer = TextPrinter(None if schema else find_painter(start), counts_seconds=True)
         else:
             printer = PRINTERS[output]()
         stop_on_signals(conversation, received)
@@ -149,31 +149,26 @@ async def run_slash_command(conversation: Conversation, question: Question) -> C
     return await conversation.command(name, arguments.strip())
 
 
-def find_theme(start: ChatArguments) -> ScreenTheme | None:
-    """Choose the Markdown theme for a terminal; None if Markdown is printed unchanged, as for a program."""
+def find_painter(start: ChatArguments) -> Painter | None:
+    """Make the painter of Markdown for a terminal; None if Markdown is printed unchanged, as for a program."""
     if not sys.stdout.isatty() or wants_plain(copy_environment()):
         return None
+    from ollm.cli.screen.paint import create_terminal_painter
     from ollm.cli.screen.themes import choose_theme
     from ollm.cli.terminal import load_screen_settings
 
     process = ProcessScope(workspace=start.workspace, warn=lambda _: None)
-    return choose_theme(load_screen_settings(process).theme, process.environment)
+    return create_terminal_painter(choose_theme(load_screen_settings(process).theme, process.environment))
 
 
 def print_reply(reply: CommandReply, output: str, session_id: str | None, start: ChatArguments) -> None:
     if output != "text":
         document = {"sessionId": session_id or "", "text": reply.text, "data": reply.data, "ok": reply.ok}
         print(escape_json(msgspec.json.encode(document).decode()))
-    elif reply.text and (theme := find_theme(start)):
-        print_markdown(reply.text, theme)
+    elif reply.text and (painter := find_painter(start)):
+        print(painter.paint_markdown(reply.text).rstrip("\n"))
     elif reply.text:
         print(escape_controls(reply.text))
-
-
-def print_markdown(text: str, theme: ScreenTheme) -> None:
-    from ollm.cli.screen.paint import create_terminal_painter
-
-    print(create_terminal_painter(theme).paint_markdown(text).rstrip("\n"))
 
 
 def warn_if_untrusted(start: ChatArguments) -> None:

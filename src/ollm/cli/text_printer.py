@@ -32,7 +32,6 @@ from ollm.system.terminal_text import JOINERS, escape_controls
 
 if TYPE_CHECKING:
     from ollm.cli.screen.paint import Painter
-    from ollm.cli.screen.themes import ScreenTheme
 
 EXIT_CODES: dict[TurnReason, ExitCode] = {
     "answered": ExitCode.DONE,
@@ -116,17 +115,16 @@ class Printer:
 
 
 class TextPrinter(Printer):
-    """Printer of the answer as it arrives; tools, notices and errors are single lines on stderr. With a theme, each
+    """Printer of the answer as it arrives; tools, notices and errors are single lines on stderr. With a painter, each
     paragraph, list, table or code block is rendered when it is complete."""
 
-    def __init__(self, theme: ScreenTheme | None = None, *, counts_seconds: bool = False) -> None:
+    def __init__(self, painter: Painter | None = None, *, counts_seconds: bool = False) -> None:
         super().__init__()
-        self._painter: Painter | None = None
-        if theme:
+        self._painter = painter
+        if painter:
             from ollm.cli.screen.markdown import MarkdownBlocks
-            from ollm.cli.screen.paint import create_terminal_painter
 
-            self._blocks, self._painter = MarkdownBlocks(), create_terminal_painter(theme)
+            self._blocks = MarkdownBlocks()
         self.is_silent = False  # True if the answer is printed at the end.
         self._last = "\n"
         self._joiner = ""
