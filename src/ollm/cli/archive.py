@@ -146,8 +146,7 @@ def push(
         if notice := archive.announce(ids):
             warn(notice)
         report = archive.push(connection, ids, make_progress("Sending"))
-    for session_id, why in report.skipped.items():
-        warn(f"{session_id} was not sent: {make_printable(why)}")
+    warn(*(f"{session_id} was not sent: {make_printable(why)}" for session_id, why in report.skipped.items()))
     print_result(report, describe_push(report), as_json=as_json)
     return ExitCode.FAILED if report.skipped else ExitCode.DONE
 

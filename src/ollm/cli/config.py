@@ -40,9 +40,7 @@ def show(only_set: bool, process: ProcessScope, as_json: bool) -> None:
     Each that is set says where it comes from; secrets are hidden.
     """
     loaded = process.loaded_settings
-    for problem in loaded.problems:
-        if problem.fatal:
-            warn(str(problem))
+    warn(*(str(problem) for problem in loaded.problems if problem.fatal))
     document = redact_settings(loaded.settings)
     text = render_yaml(document, loaded.sources).rstrip("\n")
     if only_set:

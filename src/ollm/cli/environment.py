@@ -20,8 +20,7 @@ def env() -> None:
 @shared_options("process", "json")
 def check(process: ProcessScope, as_json: bool) -> None:
     """List the variables tools get, and why others are withheld. Names only, never a value."""
-    for warning in process.sanitization.warnings:
-        warn(warning)
+    warn(*process.sanitization.warnings)
     rules = sorted(process.sanitization.find_rules(process.environment).items())
     passed = [name for name, rule in rules if rule is None]
     rows = [(name, "passed") for name in passed]

@@ -49,8 +49,7 @@ def list_extensions(as_json: bool) -> None:
     process = ProcessScope()
     enabled = process.settings.extensions.enabled
     found, problems = _find_extensions(process)
-    for problem in problems:
-        warn(make_printable(problem))
+    warn(*map(make_printable, problems))
     rows = [
         (
             one.name,

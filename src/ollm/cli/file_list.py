@@ -49,8 +49,7 @@ def show_files(root: Path | None = None, patterns: Sequence[str] = (), *, as_jso
             _write_bytes(os.fsencode("\n".join([*answer.paths, ""])))
         for bad in discovery.list_bad_rules():
             warn(f"{make_printable(bad.source)}:{bad.line} skipped: {bad.reason}: {make_printable(bad.text)}")
-    for note in answer.notes:
-        warn(f"{note}.")
+    warn(*(f"{note}." for note in answer.notes))
 
 
 def _make_globs(root: Path, patterns: Sequence[str]) -> tuple[str, ...]:

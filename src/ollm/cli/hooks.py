@@ -27,8 +27,7 @@ def hooks() -> None:
 def list_hooks(process: ProcessScope, as_json: bool) -> None:
     """List the hooks that run here."""
     found, problems = read_hooks(process.settings.hooks)
-    for problem in problems:
-        warn(problem)
+    warn(*problems)
     cells = [
         (hook.event, hook.matcher or ",".join(hook.tools), "required" if hook.required else "", hook.command)
         for hook in found
@@ -64,8 +63,7 @@ def import_hooks(files: tuple[Path, ...], workspace: Path) -> None:
 def drop_unusable_hooks(event: str, entries: list[Any]) -> list[Any]:
     """Keep the hooks that can run here, and report the others now instead of at every start."""
     problems = [read_hooks({event: [entry]})[1] for entry in entries]
-    for problem in dict.fromkeys(problem for found in problems for problem in found):
-        warn(f"{problem}; not imported")
+    warn(*dict.fromkeys(f"{problem}; not imported" for found in problems for problem in found))
     return [entry for entry, found in zip(entries, problems, strict=True) if not found]
 
 

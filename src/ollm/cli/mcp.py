@@ -39,8 +39,7 @@ def list_servers(process: ProcessScope, as_json: bool) -> None:
     Shows the tools of the last contact; no server is started.
     """
     servers, problems = read_configured_servers(process)
-    for problem in problems:
-        warn(problem)
+    warn(*problems)
     kept = open_catalogue_file(process)
     rows = [(server, kept.get(server)) for server in servers]
     document = [{"name": server.name, "place": server.place, **serialize_catalogue(found)} for server, found in rows]
@@ -110,8 +109,7 @@ def add_json(name: str, text: str, force: bool) -> None:
     """Add server NAME from its JSON, as other clients write it."""
     given = parse_json(text, "That")
     entry, notes = convert_entry(given) if isinstance(given, dict) else ({}, [])
-    for note in notes:
-        warn(f"{name}: {note}")
+    warn(*(f"{name}: {note}" for note in notes))
     save_server(name, entry, force=force)
 
 
@@ -133,8 +131,7 @@ def import_servers(files: tuple[str, ...], force: bool, workspace: Path) -> None
         except UsageError as error:
             warn(str(error))
             continue
-        for note in notes:
-            warn(f"{file}: {note}.")
+        warn(*(f"{file}: {note}." for note in notes))
         for name, entry in servers.items():
             if name in taken or (name in known and not force):
                 more = "" if name in taken else "; --force replaces it"
@@ -235,8 +232,7 @@ async def ask_servers(workspace: Path, names: tuple[str, ...]) -> dict[str, Cata
     process, host = ProcessScope(workspace=workspace), ProcessHost()
     sandbox = WorkspaceScope(process, workspace).create_sandbox()
     servers, problems = create_mcp_servers(process, workspace, lambda: host, lambda: sandbox, warn)
-    for problem in problems:
-        warn(problem)
+    warn(*problems)
 
     async def ask(name: str) -> Catalogue | OllmError:
         try:

@@ -166,8 +166,9 @@ def make_progress(label: str, unit: str = "") -> Callable[[int, int], None]:
     return show
 
 
-def warn(text: str) -> None:
-    print(wrap_for_terminal(f"ollm: {text}"), file=sys.stderr)
+def warn(*texts: str) -> None:
+    for text in texts:
+        print(wrap_for_terminal(f"ollm: {text}"), file=sys.stderr)
 
 
 def wrap_for_terminal(text: str) -> str:

@@ -123,8 +123,7 @@ def _make_engine(process: ProcessScope, rules: str | None, *, builtin: bool = Fa
     assert process.workspace is not None
     scope = WorkspaceScope(process, process.workspace)
     engine = scope.create_policy() if rules is None else create_policy_from_file(scope, Path(rules), builtin=builtin)
-    for problem in engine.rules.problems:
-        warn(problem)
+    warn(*engine.rules.problems)
     return engine
 
 

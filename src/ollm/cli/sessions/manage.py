@@ -141,8 +141,7 @@ def _delete_each(process: ProcessScope, ids: list[str], what: str, yes: bool) ->
     confirm_or_fail(f"Delete {what}? This cannot be undone.", yes)
     copies = _find_archived(process, ids)
     failed = process.library.delete_many(ids, make_progress("Deleting"))
-    for error in failed:
-        warn(error.message)
+    warn(*(error.message for error in failed))
     gone = len(ids) - len(failed)
     print(f"Deleted {format_count(gone, 'session')}.{copies.explain_deletion() if copies else ''}")
     if failed:
