@@ -105,11 +105,10 @@ class _Splitter:
 
     def _classify(self, statement: Node) -> LinePart:
         text = self._render(statement)
-        if statement.get("Negated"):
-            return self._check_state(statement, LinePart("work", text))
-        found = self._classify_pipeline(statement)
+        found = None if statement.get("Negated") else self._classify_pipeline(statement)
         if found is None:
-            return self._check_state(statement, LinePart("work", text))
+            self._refuse_state_change(statement)
+            return LinePart("work", text)
         kind, folder, verb = found
         return LinePart(kind, text, folder=folder, verb=verb)
 
@@ -207,10 +206,10 @@ class _Splitter:
             return word.static and (word.text.isdecimal() or word.text == "-")
         return word.static and (operator == "<" or (word.text == "/dev/null" and operator in _OUTPUTS))
 
-    def _check_state(self, statement: Node, part: LinePart) -> LinePart:
-        """Return the part, unless it changes the shell in which the following ones run."""
+    def _refuse_state_change(self, statement: Node) -> None:
+        """Raise if a part changes the shell in which the following ones run."""
         if (statement.get("Cmd") or {}).get("Type") == "Subshell":
-            return part
+            return
         for node in iter_nodes(statement):
             kind = node.get("Type")
             words = [word.text for word in self._decode({"Cmd": node})[:2]] if kind == "CallExpr" else []
@@ -218,7 +217,6 @@ class _Splitter:
             sets = assigns or kind in ("FuncDecl", "DeclClause", "LetClause")
             if sets or _changes_folder(words) or not _STATE.isdisjoint(words[:1]):
                 raise _NotSplitError
-        return part
 
     def _render(self, statement: Node) -> str:
         """Return the text of a part. A here-document may begin behind the following parts: it is moved up."""
@@ -285,7 +283,7 @@ class LineSteps:
     """Decides as bash does which parts of a line run. Iterate over the steps; set `status` to the exit code of each
     before the next. `said` is what `cd` printed, `refusal` why git cannot write the repository, or ""."""
 
-    def __init__(self, parts: Sequence[LinePart], folder: str, sandbox: Sandbox) -> None:
+    def __init__(self, parts: Sequence[LinePart], folder: str, sandbox: Sandbox | None) -> None:
         self._parts = parts
         self._folder = folder
         self._sandbox = sandbox
@@ -324,6 +322,7 @@ class LineSteps:
 
     def _enter(self, folder: str) -> bool:
         """Change the folder of the following steps. Returns False for one outside, which only a sandbox shows."""
+        assert self._sandbox is not None
         target = os.path.normpath(os.path.join(self._folder, folder))
         if not is_inside(os.path.realpath(target), self._sandbox.workspace):
             return False
@@ -356,7 +355,7 @@ class LineSteps:
         return taken, repository
 
     def _find_repository(self, part: LinePart) -> Repository | None:
-        if part.kind != "git":
+        if part.kind != "git" or self._sandbox is None:
             return None
         try:
             return self._sandbox.find_repository(os.path.realpath(os.path.join(self._folder, part.folder)))
@@ -371,7 +370,8 @@ class LineSteps:
         if self.status and "?" in parts[0].text and not self._stops_at_errors:
             pieces.append(f"(exit {self.status})")  # The first part reads this as `$?`.
         for part in parts:
-            group = f"{{ {part.text}\n}}" if "\n" in part.text else part.text  # Braces make bash forget PIPESTATUS.
+            braced = len(parts) > 1 and "\n" in part.text  # Braces make bash forget PIPESTATUS.
+            group = f"{{ {part.text}\n}}" if braced else part.text
             if part is parts[0] or part.joiner == ";":
                 pieces.append(group)
             else:

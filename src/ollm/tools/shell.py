@@ -108,40 +108,28 @@ class Shell(Tool[BackgroundJobs], frozen=True):
                 f"Not run: {', '.join(running)} in the sandbox could change the files that a command outside uses. "
                 f'Stop it first, with shell {{"id": "{running[0]}", "action": "stop"}}.',
             )
-        if parts := self._split(context):
-            return await self._run_steps(parts, context, needs)
-        job = await self._start(LineStep(self.command or "", self.cwd or "."), None, context, needs)
         if self.background:
-            return self._report_started(job)
-        limit, idle = self._get_limits(context)
-        ending, output = await self._wait_for_job(job, (limit, idle), needs, context)
-        if ending != "exited":
-            return _report_timeout(output, job, ending, limit if ending == "timeout" else idle)
-        return _report_finished(output, job)
-
-    def _get_limits(self, context: ToolContext) -> tuple[float, float | None]:
-        settings = context.settings.shell
-        return self.timeout or settings.timeout, self.idle_timeout or settings.idle_timeout or None
+            step = LineStep(self.command or "", self.cwd or ".")
+            return self._report_started(await self._start(step, None, context, needs))
+        return await self._run_steps(context, needs)
 
     def _split(self, context: ToolContext) -> Sequence[LinePart]:
-        """Return the parts of a line with plain git commands that change the repository, or () if it has none."""
-        alone = self.background or self.pty or self.outside or context.outside or context.unasked
-        if alone or context.sandbox is None or "git" not in (self.command or "") or context.sandbox.level == "none":
-            return ()
-        return split_git_line(self.command or "")
+        """Return the parts of a line with plain git commands that change the repository, or else the whole line."""
+        command, sandbox = self.command or "", context.sandbox
+        alone = self.pty or self.outside or context.outside or context.unasked
+        splits = not alone and sandbox is not None and sandbox.level != "none"
+        return (split_git_line(command) if splits else ()) or [LinePart("work", command)]
 
-    async def _run_steps(self, parts: Sequence[LinePart], context: ToolContext, needs: BackgroundJobs) -> ToolResult:
-        assert context.sandbox is not None
-        place = str(context.boundary.check(self.cwd or ".", "run"))
-        steps = LineSteps(parts, place, context.sandbox)
+    async def _run_steps(self, context: ToolContext, needs: BackgroundJobs) -> ToolResult:
+        place, sandbox = str(context.boundary.check(self.cwd or ".", "run")), context.sandbox
+        steps = LineSteps(self._split(context), place, sandbox)
         output, notes, job = "", list[str](), None
-        limit, idle = self._get_limits(context)
+        settings = context.settings.shell
+        limit, idle = self.timeout or settings.timeout, self.idle_timeout or settings.idle_timeout or None
         deadline = monotonic() + limit
         for step in steps:
             output, steps.said = output + steps.said, ""
-            line = (
-                None if step.repository is None else GitLine(step.repository, step.verbs, context.sandbox.remotes.note)
-            )
+            line = GitLine(step.repository, step.verbs, sandbox.remotes.note) if step.repository and sandbox else None
             job = await self._start(step, line, context, needs)
             try:
                 left = max(0.01, deadline - monotonic())
