@@ -420,7 +420,7 @@ async def test_an_answer_of_just_the_limit_is_taken_and_one_more_byte_is_not(ser
         server.routes["/"] = reply(body, **({"content_encoding": encoding} if encoding else {}))
         if size == 1000:
             answer = await fetch_url(server.url(), limits(server, max_bytes=1000))
-            assert (answer.status, answer.body, answer.redirected) == (200, b"x" * 1000, False)
+            assert (answer.status, answer.body) == (200, b"x" * 1000)
         else:
             with pytest.raises(ToolFailure) as caught:
                 await fetch_url(server.url(), limits(server, max_bytes=1000))

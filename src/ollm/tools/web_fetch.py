@@ -64,7 +64,7 @@ class WebFetch(Tool[None], frozen=True):
         limit = self.max_length or settings.max_length
         way_back = "ask for a part with selector, or for more with maxLength"
         short = trim_output(text, OutputSettings(max_chars=limit, max_lines=len(text) + 1), way_back=way_back)
-        moved = f"[redirected to {answer.url}]\n" if answer.redirected else ""
+        moved = f"[redirected to {answer.url}]\n" if answer.url != parse_url(self.url).url else ""
         display = f"{answer.url}: {format_count(len(text), 'character')}"
         return ToolResult(llm_content=moved + short.text, return_display=display, full_output=short.full)
 

@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import urljoin
 
 import httpcore2
-import msgspec
 
 from ollm.config.settings import WebFetchSettings
 from ollm.domain.errors import ToolFailure
@@ -32,7 +31,6 @@ class WebResponse(Data, frozen=True):
     status: int
     headers: Mapping[str, str]
     body: bytes
-    redirected: bool = False
 
     @property
     def reason(self) -> str:
@@ -107,11 +105,11 @@ async def _follow_redirects(
     url: str, settings: WebFetchSettings, headers: Mapping[str, str], content: bytes | None, *, same_host: bool
 ) -> WebResponse:
     target = parse_url(url)
-    for hop in range(MAX_REDIRECTS + 1):
+    for _ in range(MAX_REDIRECTS + 1):
         answer = await _send_request(target, settings, headers, content)
         location = answer.headers.get("location")
         if answer.status not in _REDIRECT_STATUSES or not location:
-            return msgspec.structs.replace(answer, redirected=hop > 0)
+            return answer
         following = parse_url(urljoin(target.url, location))
         if following.host_and_port != target.host_and_port:  # Keys and the body are for the first host alone.
             if same_host and following.host != target.host:
