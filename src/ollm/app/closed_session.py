@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -172,10 +172,6 @@ class ClosedSession:
         place = find_database(WorkspaceScope(self.process, self.workspace).main, self.process.home)
         if place is None:
             return None
-        database = WorkspaceDatabase(place)
-        try:
+        with closing(WorkspaceDatabase(place)) as database, suppress(StorageError):
             return database.load_context(session_id)
-        except StorageError:
-            return None
-        finally:
-            database.close()
+        return None
