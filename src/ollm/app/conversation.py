@@ -124,16 +124,15 @@ class ConversationScope:
         model: Model | None = None
         same = resumed and resumed.session.model == (self.process.settings.provider.model or resumed.session.model)
         held = resumed.session.metadata.context_window if resumed and same else None
+        choose = partial(self.process.model_chooser.choose, announce=self.options.announce)
         if self.task and self.task.agent:
-            model = await self.process.model_chooser.choose(self.task.agent.model, announce=self.options.announce)
+            model = await choose(self.task.agent.model)
         if resumed and not self.process.settings.provider.model:
             try:
-                model = await self.process.model_chooser.choose(
-                    resumed.session.model, held=held, announce=self.options.announce
-                )
+                model = await choose(resumed.session.model, held=held)
             except ModelError:
                 self.storage.notices.append(f"Model {resumed.session.model} is no longer available.")
-        model = model or await self.process.model_chooser.choose(held=held, announce=self.options.announce)
+        model = model or await choose(held=held)
         self.stack.push_async_callback(model.provider.close)
         if told := explain_window(model.window, model.said_window):
             self.storage.notices.append(told)
