@@ -4,7 +4,7 @@ how much of each request the server has read before."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 
 import msgspec
@@ -84,24 +84,21 @@ _read_tokens = attrgetter("tokens")
 class RequestBuilder:
     """Builds requests that extend the previous one. `ledger` records how much was unchanged."""
 
-    def __init__(self, counter: TokenCounter, ledger: PrefixLedger) -> None:
+    def __init__(self, counter: TokenCounter, ledger: PrefixLedger, prefix: PromptPrefix) -> None:
         self._ledger = ledger
         self._counter = counter
-        self._prefix_messages: tuple[PromptMessage, ...] = ()
+        self._prefix = prefix
         self._prefix_parts: list[PrefixPart] = []
         self._message_parts: list[PrefixPart] = []
 
-    def set_prefix(
-        self, system: PromptMessage, records: Iterable[PromptMessage], as_sent: Sequence[PromptMessage]
-    ) -> None:
-        """Set the messages before the history: system prompt and checkpoints. `as_sent` is the system prompt in the
-        model's own form, followed by the worked calls: the fallback writes them, the ledger counts them."""
-        first, *worked = as_sent
-        self._prefix_messages = (system, *records)
+    def count_prefix(self) -> None:
+        """Count the messages before the history as they are sent: the fallback writes the system prompt in the model's
+        own form, followed by the worked calls."""
+        first, *worked = self._prefix.render_prefix()[0]
         self._prefix_parts = [
             self._make_part("system prompt", first),
             *(self._make_part("worked call", found) for found in worked),
-            *(self._make_part("checkpoint", found) for found in self._prefix_messages[1:]),
+            *(self._make_part("checkpoint", found) for found in self._prefix.records),
         ]
 
     def restart(self) -> None:
@@ -115,11 +112,11 @@ class RequestBuilder:
             for found in messages[len(self._message_parts) :]
         ]
         self._ledger.record([*self._prefix_parts, *self._message_parts], cause)
-        return (*self._prefix_messages, *map(_read_message, self._message_parts))
+        return (self._prefix.system, *self._prefix.records, *map(_read_message, self._message_parts))
 
     def preview_messages(self, messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...]:
         """Build the next request without recording it as sent."""
-        return (*self._prefix_messages, *map(demote_system_message, messages))
+        return (self._prefix.system, *self._prefix.records, *map(demote_system_message, messages))
 
     def _make_part(self, name: str, message: PromptMessage) -> PrefixPart:
         return PrefixPart(name=name, message=message, tokens=self._counter.count_message(message))

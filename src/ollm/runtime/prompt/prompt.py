@@ -69,10 +69,10 @@ class Prompt:
         self._notices: list[Notice] = []
         self._warned: set[str] = set()
         self.ledger = PrefixLedger()  # It records how much of each request the server had read before.
-        self._parts = RequestBuilder(counter, self.ledger)
         self._context = ActiveContext(mode=model.mode)
         self._history = MessageHistory(counter, self.meter, self._warn, self._adapt_message)
         self._prefix = PromptPrefix(counter, entries, self._warn_once)
+        self._parts = RequestBuilder(counter, self.ledger, self._prefix)
         self.load_words: LoadUserMessages = dict
         self._told_goals = self.goals.stack
         self.just_compressed = False
@@ -160,7 +160,7 @@ class Prompt:
             self._history.replace_messages(self._history.messages)
 
     def _count_prefix(self) -> None:
-        self._parts.set_prefix(self._prefix.system, self._prefix.records, self._prefix.render_prefix()[0])
+        self._parts.count_prefix()
         self.meter.set_prefix_units(self._prefix.units)
 
     def add_message(self, message: Message, calls: Mapping[str, ToolCallRecord], primed: str = "") -> None:
