@@ -163,15 +163,11 @@ async def probe_model(
     try:
         request = ChatRequest(model=model.name, messages=(), window=model.window, settings=model.settings)
         probe = Probe(model.provider, request, select, report, announce)
-        if faults_only:
-            card = await probe.find_faults(process.model_facts.get(model.facts.key))
-        else:
-            card = await probe.run(model.facts)
-            card = msgspec.structs.replace(
-                card, facts=msgspec.structs.replace(card.facts, probed=format_stamp(process.clock()))
-            )
+        card = await probe.run(process.model_facts.get(model.facts.key), faults_only=faults_only)
     finally:
         await model.provider.close()
     found = msgspec.structs.asdict(card.facts)
     key, _ = found.pop("key"), found.pop("learnt")
+    if not faults_only:
+        found["probed"] = format_stamp(process.clock())
     return msgspec.structs.replace(card, facts=process.model_facts.update(key, found, dict.fromkeys(found, "probe")))

@@ -127,34 +127,22 @@ class Probe:
         self._advice = ""
         self._trials: list[Trial] = []
 
-    async def run(self, facts: ModelFacts) -> ModelCard:
-        """Run all trials and measure anew what is known."""
-        facts = replace(ModelFacts(key=facts.key), token_factor=facts.token_factor, token_samples=facts.token_samples)
+    async def run(self, facts: ModelFacts, *, faults_only: bool = False) -> ModelCard:
+        """Run all trials and measure anew what is known. `faults_only` runs only those that find faults of the server
+        and its template; what else is known stays."""
+        known = ModelFacts(key=facts.key)
+        measured = replace(known, token_factor=facts.token_factor, token_samples=facts.token_samples)
+        facts = forget_faults(facts) if faults_only else measured
+        abilities: Trials = {"calls": self._try_call_form, "tools": self._try_tool_count}
         trials: Trials = {
             "speed": self._try_speed,
             "thinking": self._try_thinking,
-            **self._list_template_trials(),
+            **{name: partial(self._try_part, cast("Part", part)) for part, name in PART_NAMES.items()},
             "prompt cache": self._try_prefix,
-            "calls": self._try_call_form,
-            "tools": self._try_tool_count,
+            **({"tool parser": self._try_parser} if faults_only else abilities),
             "window": self._try_window,
-            "forms": self._try_forms,
+            **({} if faults_only else {"forms": self._try_forms}),
         }
-        return await self._run_trials(facts, trials)
-
-    async def find_faults(self, facts: ModelFacts) -> ModelCard:
-        """Run only the trials that find faults of the server and its template. Other facts stay."""
-        trials: Trials = {
-            "speed": self._try_speed,
-            **self._list_template_trials(),
-            "tool parser": self._try_parser,
-            "thinking": self._try_thinking,
-            "prompt cache": self._try_prefix,
-            "window": self._try_window,
-        }
-        return await self._run_trials(forget_faults(facts), trials)
-
-    async def _run_trials(self, facts: ModelFacts, trials: Trials) -> ModelCard:
         facts = replace(facts, server=await identify_server(self._provider))
         for name, trial in trials.items():
             self._announce(name)
@@ -175,9 +163,6 @@ class Probe:
         facts = replace(facts, prefill_per_second=read, decode_per_second=write)
         known = read is not None and write is not None
         return facts, known, f"prompt: {read or '?'} tok/s, output: {write or '?'} tok/s"
-
-    def _list_template_trials(self) -> Trials:
-        return {name: partial(self._try_part, cast("Part", part)) for part, name in PART_NAMES.items()}
 
     async def _try_part(self, part: Part, facts: ModelFacts) -> Finding:
         """Check that the template passes a part of the conversation on."""
