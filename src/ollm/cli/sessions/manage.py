@@ -232,5 +232,9 @@ def check(repair: bool, as_json: bool) -> int:
     healthy = len(library.places.list_ids()) - len(
         {found.session_id for found in findings if found.outcome != "mended"}
     )
-    print_result(findings, "\n".join([*lines, f"{format_count(healthy, 'session')} OK."]), as_json=as_json)
-    return ExitCode.FAILED if any(found.outcome == "damaged" for found in findings) else ExitCode.DONE
+    damaged = any(found.outcome == "damaged" for found in findings)
+    lines.append(f"{format_count(healthy, 'session')} OK.")
+    if damaged and not repair:
+        lines.append("`ollm sessions check --repair` writes clean files and keeps the old ones beside them.")
+    print_result(findings, "\n".join(lines), as_json=as_json)
+    return ExitCode.FAILED if damaged else ExitCode.DONE
