@@ -98,7 +98,14 @@ def add(name: str | None, workspace: Path, yes: bool, **options: Any) -> None:
         raise UsageError("--rewrite goes with --from-commits.")
     options |= space.read_session(session, options) if session else {}
     tasks = space.make_tasks(commits, name, options, writer) if commits else _make_task(space, name, options)
-    write_tasks(space.process, tasks, yes=yes)
+    print(clean_lines(format_tasks(tasks)), end="", flush=True)
+    confirm_or_fail(f"Add {format_count(len(tasks), 'task')} to {workspace / TASK_FILE}?", yes)
+    trust_book = space.process.trust_book
+    before = trust_book.get_state(workspace)
+    add_tasks(workspace, tasks)
+    if before.trusted or not before.files:  # The workspace stays trusted if it was.
+        trust_book.trust(workspace)
+    warn(f"added {format_count(len(tasks), 'task')}. Next: `ollm compare run --models A,B`.")
 
 
 def _make_task(space: CompareSpace, name: str | None, options: dict[str, Any]) -> dict[str, CompareTask]:
@@ -121,19 +128,6 @@ def _ask(what: str) -> str:
     if not sys.stdin.isatty():
         raise UsageError(f"{what} is missing.", action="Give NAME, --request TEXT and --check COMMAND.")
     return str(click.prompt(what, err=True)).strip()
-
-
-def write_tasks(process: ProcessScope, tasks: dict[str, CompareTask], *, yes: bool) -> None:
-    """Show tasks, and write them after a question. The workspace stays trusted if it was."""
-    place = process.workspace
-    assert place is not None
-    print(clean_lines(format_tasks(tasks)), end="", flush=True)
-    confirm_or_fail(f"Add {format_count(len(tasks), 'task')} to {place / TASK_FILE}?", yes)
-    before = process.trust_book.get_state(place)
-    add_tasks(place, tasks)
-    if before.trusted or not before.files:
-        process.trust_book.trust(place)
-    warn(f"added {format_count(len(tasks), 'task')}. Next: `ollm compare run --models A,B`.")
 
 
 TIMED_OUT = 124
