@@ -70,8 +70,7 @@ QUANT = r"\b(?:I?Q\d\w*|BF16|F16|F32|FP8|FP4|AWQ|GPTQ|MXFP4|INT[48])\b"
 def run(tasks: tuple[str, ...], workspace: Path, as_json: bool, **options: Any) -> None:
     """Run tasks (default: all) with models, one after the other. Ctrl-C stops; the same command goes on later."""
     space = CompareSpace(workspace)
-    assert space.process.workspace is not None
-    known = load_tasks(space.process.workspace)
+    known = load_tasks(workspace)
     for name in (name for name in tasks or known or ("",) if name not in known):
         action = format_suggestion(name, known, "see `ollm compare list` and `ollm compare add`.")
         raise UsageError(f"There is no task {name}".rstrip() + ".", action=action)
@@ -86,7 +85,7 @@ def run(tasks: tuple[str, ...], workspace: Path, as_json: bool, **options: Any) 
         limit=options["limit"],
         network=options["network"],
         about={
-            "project": space.process.workspace.name,
+            "project": workspace.name,
             "started": format_stamp(space.process.clock()),
             "hardware": inspect_hardware().describe(),
             "version": f"ollm {__version__}",
