@@ -19,13 +19,12 @@ from ollm.cli.start import build_settings_flags
 @click.option(
     "--approval", type=click.Choice(["read-only", "ask", "accept-edits", "yolo"]), help="What runs without asking."
 )
-def acp(provider: str | None, base_url: str | None, model: str | None, approval: str | None) -> None:
+def acp(**options: str | None) -> None:
     """Serve an editor over the Agent Client Protocol.
 
     Editors start this command themselves: see docs/editors.md. It reads and writes JSON on standard input and output.
     """
-    given = {"provider": provider, "base_url": base_url, "model": model, "approval": approval}
-    flags = build_settings_flags(given)
+    flags = build_settings_flags(options)
     if sys.stdin is not None and sys.stdin.isatty():
         print("ollm acp waits for an editor: see docs/editors.md. Ctrl-C ends it.", file=sys.stderr)
     asyncio.run(serve_editor(ProcessScope(flags=flags), flags, 0, claim_stdout()))
