@@ -14,7 +14,7 @@ from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.runtime.resume.session_archive import SessionArchive
 from ollm.tools.catalogue import describe_catalogue
 from ollm.tools.framework.tool_selection import select_tools
-from ollm.tools.recall import FoundPassages, Passage, Recall
+from ollm.tools.recall import Passage, Recall
 from ollm.tools.task import Task, render_report
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
@@ -77,11 +77,11 @@ async def test_what_is_found_says_where_it_stands_and_which_words_it_has(workspa
     asked: list[list[str]] = []
 
     class Found(SessionArchive):
-        async def search(self, queries: Sequence[str], limit: int) -> FoundPassages:
+        async def search(self, queries: Sequence[str], limit: int) -> tuple[Sequence[Passage], bool]:
             asked.append(list(queries))
             user = Passage(message_id=1, role="user", snippet="Fix the Parser.", words=("parser",), beside="message 2")
             output = Passage(message_id=2, role="tool", snippet="parsed", call_id="c1")
-            return FoundPassages(passages=(user, output), complete=complete)
+            return (user, output), complete
 
     async def load(page: object) -> None:
         return None

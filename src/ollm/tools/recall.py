@@ -36,13 +36,6 @@ class Passage(Data, frozen=True):
         return f"{place} ({self.role}{matched}): {self.snippet}"
 
 
-class FoundPassages(Data, frozen=True):
-    """Search results. `complete` is False while the newest messages are not indexed yet."""
-
-    passages: tuple[Passage, ...] = ()
-    complete: bool = True
-
-
 class Archive(Protocol):
     """The session's full record as text. Methods return None for an unknown number or id."""
 
@@ -52,8 +45,8 @@ class Archive(Protocol):
         """Read the whole output of a call, as far as it was stored."""
         ...
 
-    async def search(self, queries: Sequence[str], limit: int) -> FoundPassages:
-        """Find passages that match any of the queries."""
+    async def search(self, queries: Sequence[str], limit: int) -> tuple[Sequence[Passage], bool]:
+        """Find passages that match any of the queries; False if the newest messages are not indexed yet."""
         ...
 
 
@@ -114,15 +107,15 @@ class Recall(Tool[Archive], frozen=True):
         wanted = [query for query in queries if query.strip()]
         if not wanted:
             raise ToolFailure("ValidationError", "queries: expected words to look for.")
-        found = await archive.search(wanted, MAX_FOUND_MESSAGES)
-        notes = [] if found.complete else ["[The newest messages are not indexed yet: search again for those.]"]
-        if not found.passages:
+        found, complete = await archive.search(wanted, MAX_FOUND_MESSAGES)
+        notes = [] if complete else ["[The newest messages are not indexed yet: search again for those.]"]
+        if not found:
             told = f"No message in this session matches {self._quote_queries()}. Try other words for it."
             raise ToolFailure("NotFound", " ".join([told, *notes]))
-        beside = [passage.beside for passage in found.passages if passage.beside]
+        beside = [passage.beside for passage in found if passage.beside]
         return ToolResult(
-            llm_content="\n".join([*map(str, found.passages), *beside, *notes]),
-            return_display=f"{format_count(len(found.passages), 'message')} for {self._quote_queries()}",
+            llm_content="\n".join([*map(str, found), *beside, *notes]),
+            return_display=f"{format_count(len(found), 'message')} for {self._quote_queries()}",
         )
 
 

@@ -200,7 +200,7 @@ async def test_the_event_loop_runs_on_while_a_search_does() -> None:
     async def load(_page: object) -> None:
         return None
 
-    assert (await SessionArchive(load, search).search(["x"], 3)).passages == ()
+    assert await SessionArchive(load, search).search(["x"], 3) == ((), True)
 
 
 def test_a_long_session_is_indexed_in_parts_and_searched_meanwhile(

@@ -195,7 +195,7 @@ async def expand(conversation: ConversationParts, arguments: str) -> CommandRepl
 
 async def find_messages(archive: Archive, wanted: str) -> CommandReply:
     """List the messages that answer these words."""
-    found = () if wanted.isdigit() else (await archive.search([wanted], MAX_FOUND_MESSAGES)).passages
+    found = () if wanted.isdigit() else (await archive.search([wanted], MAX_FOUND_MESSAGES))[0]
     if not found:
         raise UsageError(f"No message or call {wanted!r}.", action="See the numbers in /history.")
     rows = [(str(one.message_id), one.role, one.snippet) for one in found]

@@ -12,7 +12,7 @@ from ollm.domain.session import Session
 from ollm.domain.text import shorten_line
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files.store import MessagePage
-from ollm.tools.recall import FoundPassages, Passage
+from ollm.tools.recall import Passage
 
 if TYPE_CHECKING:
     from ollm.services.message_search.search import MessageMatch
@@ -49,14 +49,14 @@ class SessionArchive:
         found = next((call for call in calls if call_id in (call.id, call.wire_id)), None)
         return None if found is None else get_call_output(found)
 
-    async def search(self, queries: Sequence[str], limit: int) -> FoundPassages:
+    async def search(self, queries: Sequence[str], limit: int) -> tuple[Sequence[Passage], bool]:
         vectors: list[Vector] = []
         if self._embed:
             with contextlib.suppress(TimeoutError):  # The search then finds messages by words alone.
                 async with asyncio.timeout(EMBEDDING_SECONDS):
                     vectors = await self._embed(queries)
         found, complete = await asyncio.to_thread(self._search, queries, limit, vectors)
-        return FoundPassages(passages=tuple(map(make_passage, found)), complete=complete)
+        return tuple(map(make_passage, found)), complete
 
 
 def make_passage(match: MessageMatch) -> Passage:
