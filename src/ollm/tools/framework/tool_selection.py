@@ -29,7 +29,7 @@ MAX_SCHEMA_CHARACTERS = 4_000
 MAX_FOUND_CHARACTERS = 2_000  # Limits the reply of find_tool after the first tool.
 MIN_STEM_CHARACTERS = 4
 MAX_SERVER_LINE_CHARACTERS = 90
-BRIEF_WINDOW_TOKENS = 16_000  # Smaller windows list only the names of servers.
+BRIEF_WINDOW_TOKENS = 16_000  # Smaller windows get shortened tools, and only the names of servers.
 
 Cost = Callable[[Sequence[ToolSchema]], int]
 
@@ -218,7 +218,6 @@ def _shorten_value(schema: JsonObject) -> JsonObject:
 
 MIN_FOREIGN_TOOLS = 2  # The user configured a server, so find_tool and use_tool stay even if few tools fit.
 MAX_WINDOW_SHARE = 0.15
-WIDE_WINDOW_TOKENS = 16_000  # Smaller windows get shortened tools.
 TOOL_LIMITS = (  # For windows below the first number: least and most own tools, and most tokens of their schemas.
     (2_000, 3, 5, 1_500),
     (3_000, 4, 5, 1_500),
@@ -275,7 +274,7 @@ def _fit_own(
 
 def _select_foreign(foreign: Sequence[ToolDescription], window: int, max_tools: float) -> list[ToolSchema]:
     """Select the external tools to show, and the tools for finding the rest if not all fit."""
-    schemas = [tool.schema if window >= WIDE_WINDOW_TOKENS else shorten_schema(tool, window) for tool in foreign]
+    schemas = [tool.schema if window >= BRIEF_WINDOW_TOKENS else shorten_schema(tool, window) for tool in foreign]
     count = TokenCounter().count_schema_texts
     shown, hidden = split_by_budget(schemas, MAX_WINDOW_SHARE * window, count, window, max_tools)
     return [*(build_deferred_schemas(hidden, window) if hidden else ()), *shown]
@@ -284,7 +283,7 @@ def _select_foreign(foreign: Sequence[ToolDescription], window: int, max_tools: 
 def _fit_schema(tool: ToolDescription, window: int, max_tokens: float) -> tuple[ToolSchema, int]:
     """Return the schema and its tokens, shortened if the window is not wide or it exceeds `max_tokens`."""
     count = TokenCounter().count_schema_texts  # The model's counter learns, but the tools shown must not change.
-    if window >= WIDE_WINDOW_TOKENS:
+    if window >= BRIEF_WINDOW_TOKENS:
         price = count([tool.schema])
         if price <= max_tokens:
             return tool.schema, price
