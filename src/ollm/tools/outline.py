@@ -22,7 +22,7 @@ from ollm.services.code_map.syntax_tree import (
     normalize_symbol,
     outline_text,
 )
-from ollm.tools.files.file_text import LineRange, count_lines, read_whole_text
+from ollm.tools.files.file_text import NOTE_CHARS, NOTE_LINES, LineRange, count_lines, read_whole_text
 from ollm.tools.framework.base import PATH_ALIASES, WIDE_WINDOW_TOKENS, Count, SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import append_notes, show_controls, take_head
 from ollm.tools.search.scope import (
@@ -138,8 +138,6 @@ def _make_unknown_failure(path: str, symbol: str, definitions: Sequence[CodeDefi
 
 MIN_DEFINITIONS = 3
 NOTE_TOKENS = 60
-NOTE_CHARS = 300
-NOTE_LINES = 3
 
 
 def replace_rest(
