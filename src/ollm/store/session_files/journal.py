@@ -74,7 +74,8 @@ def encode_json(value: Any) -> bytes:
     try:
         return _encoder.encode(value)
     except ENCODE_ERRORS:
-        return _encoder.encode(clean_json(msgspec.to_builtins(value, enc_hook=str) if not _is_plain(value) else value))
+        is_plain = isinstance(value, dict | list | tuple | str)
+        return _encoder.encode(clean_json(value if is_plain else msgspec.to_builtins(value, enc_hook=str)))
 
 
 def clean_json(value: Any, depth: int = 0) -> Any:
@@ -92,15 +93,8 @@ def clean_json(value: Any, depth: int = 0) -> Any:
     return clean_json(str(value))
 
 
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, dict | list | tuple | str)
-
-
 def encode_line(record: JournalRecord) -> bytes:
-    try:
-        return _encoder.encode_lines((record,))
-    except ENCODE_ERRORS:
-        return encode_json(record) + b"\n"
+    return encode_json(record) + b"\n"
 
 
 def parse_object(data: bytes) -> JsonObject:

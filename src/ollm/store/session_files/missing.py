@@ -44,10 +44,6 @@ class MissingEntries:
         self._damage.missing = "" if self._damage.too_large else format_missing(gaps, calls)
 
     @property
-    def nothing_read(self) -> bool:
-        return not self.message_count and not self._table.calls
-
-    @property
     def last_number(self) -> int:
         """The highest message number ever used, as far as known; numbers are never reused."""
         return max(self._last, self._promised, *(end for _, end in self._known), 0)

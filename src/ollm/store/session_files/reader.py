@@ -45,7 +45,7 @@ from ollm.store.session_files.files import (
     open_file,
 )
 from ollm.store.session_files.missing import MissingEntries
-from ollm.store.session_files.waypoints import REQUEST, KnownState, Waypoint
+from ollm.store.session_files.waypoints import REQUEST, KnownState, SessionPart, Waypoint
 
 if TYPE_CHECKING:
     from ollm.store.session_files.salvage import Salvager
@@ -58,16 +58,6 @@ _ID_CHARS = 36  # A session's id names its files.
 OVERSIZED_BYTES = 1 << 24  # So much is read of a file over the limit.
 _OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))
 INTERRUPTED_TEXT = "ollm stopped before this call finished. It may or may not have taken effect."
-
-
-class SessionPart(msgspec.Struct, frozen=True):
-    """The messages between two numbers, with their calls. Some more are read: from a waypoint on, and at least `least`.
-    With a `least` of 0 no messages are needed. Without a `known` state everything is read."""
-
-    known: KnownState | None
-    after: int
-    least: int = 32
-    before: int | None = None
 
 
 class SessionReader:
@@ -132,7 +122,7 @@ class SessionReader:
     @property
     def unreadable(self) -> bool:
         """Return True if the files are damaged and nothing could be read; valid after reading."""
-        return self.damage is not None and self.missing.nothing_read and not self.partial
+        return self.damage is not None and not (self.missing.message_count or self.table.calls or self.partial)
 
     @property
     def read_only(self) -> str | None:

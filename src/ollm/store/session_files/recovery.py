@@ -19,8 +19,8 @@ from ollm.store.session_files import document
 from ollm.store.session_files.files import CONTAINED, LAST_MESSAGE, MISSING
 from ollm.store.session_files.loading import LoadedSession, load_session
 from ollm.store.session_files.places import SessionPlaces, keep_copies
-from ollm.store.session_files.reader import SessionPart, SessionReader, mark_interrupted
-from ollm.store.session_files.waypoints import KnownState
+from ollm.store.session_files.reader import SessionReader, mark_interrupted
+from ollm.store.session_files.waypoints import KnownState, SessionPart
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import replace_file
 

@@ -24,14 +24,14 @@ from ollm.store.session_files.places import (
     list_ids_in,
     parse_id,
 )
-from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES, FindKnown, KnownState
+from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES, FindKnown, KnownState, SessionPart
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import make_private_directory, replace_file, sync_directory
 from ollm.system.locks import read_owner
 
 if TYPE_CHECKING:
     from ollm.store.session_files.loading import LoadedSession
-    from ollm.store.session_files.reader import SessionPart, SessionReader
+    from ollm.store.session_files.reader import SessionReader
 
 
 class MessagePage(msgspec.Struct, frozen=True):
@@ -109,8 +109,6 @@ class SessionFiles:
 
     def describe_session(self, session_id: str) -> Session:
         """Return a session without its messages and calls."""
-        from ollm.store.session_files.reader import SessionPart
-
         with self.open_reader(session_id, part=SessionPart(self._find_state(session_id), 0, least=0)) as reader:
             return reader.session
 
@@ -222,6 +220,4 @@ class SessionFiles:
 
 
 def _make_part(known: KnownState | None, page: MessagePage) -> SessionPart:
-    from ollm.store.session_files.reader import SessionPart
-
     return SessionPart(known, (page.before or sys.maxsize) - 1 - page.limit, page.limit, page.before)

@@ -48,6 +48,16 @@ class KnownState(msgspec.Struct, frozen=True, kw_only=True):
         return self.waypoints[found] if found < len(self.waypoints) else None
 
 
+class SessionPart(msgspec.Struct, frozen=True):
+    """The messages between two numbers, with their calls. Some more are read: from a waypoint on, and at least `least`.
+    With a `least` of 0 no messages are needed. Without a `known` state everything is read."""
+
+    known: KnownState | None
+    after: int
+    least: int = 32
+    before: int | None = None
+
+
 FindKnown = Callable[[str], KnownState | None]
 
 

@@ -22,7 +22,8 @@ from ollm.system.locks import OwnerLock
 
 if TYPE_CHECKING:
     from ollm.store.session_files.loading import LoadedSession
-    from ollm.store.session_files.reader import SessionPart, SessionReader
+    from ollm.store.session_files.reader import SessionReader
+    from ollm.store.session_files.waypoints import SessionPart
 
 
 FOLD_ALWAYS_BELOW_BYTES = 64 * 1024

@@ -22,8 +22,8 @@ from ollm.store.database import run_transaction
 from ollm.store.session_files.document import make_session
 from ollm.store.session_files.files import get_file_time
 from ollm.store.session_files.journal import read_call_number
-from ollm.store.session_files.reader import SessionPart, SessionReader
-from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES, KnownState
+from ollm.store.session_files.reader import SessionReader
+from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES, KnownState, SessionPart
 from ollm.store.session_index.stamps import Progress, Stamp, make_batches
 from ollm.store.session_index.words import ROLES, make_index_text, make_session_mark, pack_text, unpack_text
 
