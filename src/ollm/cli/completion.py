@@ -34,11 +34,9 @@ def completion(shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    from ollm.cli.commands import command
-
     found = get_completion_class(shell)
     assert found is not None
-    script = found(command, {}, "ollm", "_OLLM_COMPLETE").source()
+    script = found(click.get_current_context().find_root().command, {}, "ollm", "_OLLM_COMPLETE").source()
     print(script.replace(*FISH_HELP_FIX))
 
 
