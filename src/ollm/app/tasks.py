@@ -17,11 +17,11 @@ from ollm.config.settings import LoopSettings
 from ollm.domain.context import Usage
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import Notice, TextDelta, ToolStarted, TurnFinished
-from ollm.domain.session import Agent, ParentCall, TaskReport, TaskRequest
+from ollm.domain.session import ParentCall, TaskReport, TaskRequest
 from ollm.runtime.base import ConversationOptions
 from ollm.runtime.model.server_queue import in_background
 from ollm.runtime.observers.housekeeping import UnwatchedFiles
-from ollm.services.agents import check_agent_tools, list_agents, load_agent
+from ollm.services.agents import Agent, check_agent_tools, list_agents, load_agent
 from ollm.services.chat_compression.folding import cut_text
 from ollm.services.modes import MODES, READING_CATEGORIES
 from ollm.services.task_limits import TaskLimit, TaskPlaces

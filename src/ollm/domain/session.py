@@ -72,19 +72,6 @@ class TaskReport(Data, frozen=True):
     problem: str = ""
 
 
-class Agent(Data, frozen=True):
-    """A kind of worker defined in `.ollm/agents/NAME.md`. Without `tools` it has all tools of its mode. `problem` is
-    the reason it cannot be used."""
-
-    name: str
-    description: str = ""
-    instructions: str = ""
-    mode: ModeName = "plan"
-    model: str = ""
-    tools: tuple[str, ...] = ()
-    problem: str = ""
-
-
 SCHEMA_VERSION = 1
 MAX_INDENT = 4
 SessionStatus = Literal["active", "closed", "archived"]

@@ -10,7 +10,7 @@ import msgspec
 from ollm.domain.clock import Clock, monotonic, now
 from ollm.domain.context import Approval, ModeName, Usage
 from ollm.domain.lazy import Lazy
-from ollm.domain.session import Agent, ChatSession, TaskReport, TaskRequest
+from ollm.domain.session import ChatSession, TaskReport, TaskRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.runtime.session import OpenSession
     from ollm.runtime.small_models.project_files import ProjectFiles
+    from ollm.services.agents import Agent
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_checkpoints.service import FileCheckpoints
     from ollm.services.loop_detection import LoopDetectionService

@@ -8,7 +8,7 @@ from typing import cast, get_args
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
-from ollm.domain.session import Agent
+from ollm.domain.struct import Data
 from ollm.domain.text import format_suggestion, split_front_matter
 from ollm.system.folders import find_named_files
 from ollm.system.terminal_text import strip_controls
@@ -17,6 +17,19 @@ MAX_AGENT_BYTES = 32_768
 MAX_DESCRIPTION_CHARS = 200
 MAX_LISTED_CHARS = 800  # All agents in the tool's description share this limit.
 MENTION = "agent-"
+
+
+class Agent(Data, frozen=True):
+    """A kind of worker defined in `.ollm/agents/NAME.md`. Without `tools` it has all tools of its mode. `problem` is
+    the reason it cannot be used."""
+
+    name: str
+    description: str = ""
+    instructions: str = ""
+    mode: ModeName = "plan"
+    model: str = ""
+    tools: tuple[str, ...] = ()
+    problem: str = ""
 
 
 def complete_agent(directories: Sequence[Path], typed: str) -> list[str]:
