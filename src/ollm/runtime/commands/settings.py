@@ -73,7 +73,8 @@ async def switch_model(conversation: ConversationParts, name: str) -> CommandRep
 async def list_models(conversation: ConversationParts) -> CommandReply:
     now = conversation.state.model
     offered = await now.provider.models()
-    short = name_models([found.name for found in offered])
+    names = [found.name for found in offered]
+    short = name_models(names)
     rows = [(name, m.state, "← now" if m.name == now.name else "") for name, m in zip(short, offered, strict=True)]
     listed = render_table(("model", "state", ""), rows) if rows else ""
     text = f"**{name_model(now.name)}** at {now.provider.base_url} ({now.window:,}-token context)."
@@ -84,7 +85,6 @@ async def list_models(conversation: ConversationParts) -> CommandReply:
         f"Sent with every request: {format_settings(sent)}." if sent else "",
         f"The server's own: {format_settings(info.sampling)}." if info and info.sampling else "",
     ]
-    names = [found.name for found in offered]
     notes = {now.name: format_settings(sent)}
     about = {found.name: " · ".join(filter(None, (found.state, notes.get(found.name)))) for found in offered}
     data = {"model": now.name, "offered": offered, "options": names, "about": about, "settings": sent}

@@ -97,7 +97,6 @@ class WorkspaceMemory(TurnObserver):
             self._write(whole=grown or self._conversation.prompt.just_compressed)
 
     def _add_turn(self, report: TurnReport, now: int) -> None:
-        """Add the messages and actions of a turn."""
         asked, calls = report.request, report.calls
         assert asked is not None
         writing = list_writing_tools() if calls else ()
