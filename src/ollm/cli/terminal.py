@@ -198,10 +198,12 @@ class Terminal:
             self._scope = WorkspaceScope(self._process, folder)
 
     def _finish_worktree(self, ending: Literal["merge", "drop"]) -> bool:
-        from ollm.cli.worktree import finish_worktree
+        from ollm.app.worktrees import WorktreeManager
 
+        manager = WorktreeManager(self._process, self._start.workspace)
         try:
-            print(clean_lines(finish_worktree(self._process, self._start.workspace, ending)))
+            if found := manager.find_current():
+                print(clean_lines(manager.finish(found, ending)))
         except OllmError as error:
             print(clean_lines(str(error)))
             return False

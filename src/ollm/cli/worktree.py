@@ -36,26 +36,16 @@ def describe_kept(process: ProcessScope, workspace: Path) -> str:
     return f"Worktree {name} is kept ({changes}).\nFinish with: ollm worktree merge {name} (or drop)"
 
 
-def finish_worktree(process: ProcessScope, workspace: Path, ending: Ending) -> str:
-    manager = WorktreeManager(process, workspace)
-    found = manager.find_current()
-    return manager.finish(found, ending) if found else ""
-
-
 @click.group()
 def worktree() -> None:
     """List, merge and drop the git worktrees of `ollm -w NAME`."""
-
-
-def _open_manager(workspace: Path) -> WorktreeManager:
-    return WorktreeManager(ProcessScope(workspace=workspace), workspace)
 
 
 @worktree.command("list")
 @shared_options("workspace", "json")
 def list_worktrees(workspace: Path, as_json: bool) -> None:
     """List the worktrees of this repository with their changes."""
-    manager = _open_manager(workspace)
+    manager = WorktreeManager(ProcessScope(workspace=workspace), workspace)
     found = [(one.name, manager.worktrees.describe(one), str(one.path)) for one in manager.worktrees.list_named()]
     document: list[dict[str, Any]] = [dict(zip(("name", "changes", "path"), one, strict=True)) for one in found]
     print_result(document, format_table(("worktree", "changes", "folder"), found, "No worktrees."), as_json=as_json)
@@ -66,7 +56,7 @@ def list_worktrees(workspace: Path, as_json: bool) -> None:
 @shared_options("workspace", "yes")
 def merge(name: str, workspace: Path, yes: bool) -> None:
     """Merge a worktree into the current branch, and remove it. On a conflict nothing is merged."""
-    _finish(_open_manager(workspace), name, "merge", yes)
+    _finish(workspace, name, "merge", yes)
 
 
 @worktree.command()
@@ -74,10 +64,11 @@ def merge(name: str, workspace: Path, yes: bool) -> None:
 @shared_options("workspace", "yes")
 def drop(name: str, workspace: Path, yes: bool) -> None:
     """Remove a worktree and its branch. Its work stays reachable by the commit that is shown."""
-    _finish(_open_manager(workspace), name, "drop", yes)
+    _finish(workspace, name, "drop", yes)
 
 
-def _finish(manager: WorktreeManager, name: str, ending: Ending, yes: bool) -> None:
+def _finish(workspace: Path, name: str, ending: Ending, yes: bool) -> None:
+    manager = WorktreeManager(ProcessScope(workspace=workspace), workspace)
     found = manager.worktrees.get(name)
     if question := manager.worktrees.find_question(found, ending):
         confirm_or_fail(make_printable(question), yes)
