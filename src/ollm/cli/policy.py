@@ -93,7 +93,9 @@ def check(
     params = parse_parameters(parameters, arguments)
     engine = _make_engine(process, rules)
     if batch:
-        check_batch(engine, tool, params)
+        for line in sys.stdin.buffer:
+            if line.strip():
+                print(json.dumps(_check_line(engine, tool, params, line)), flush=True)
         return
     verdict = check_call(engine, tool, params)
     if as_json:
@@ -140,16 +142,8 @@ def parse_parameters(named: Sequence[str], arguments: str | None) -> dict[str, A
     return {**found, **parse_pairs(named, "=", "--param")}
 
 
-def check_batch(engine: PolicyEngine, tool: str, common: dict[str, Any]) -> None:
-    """Check one JSON object per line; an invalid line gets an error and does not stop the others."""
-    for line in sys.stdin.buffer:
-        if line.strip():
-            answer = _check_line(engine, tool, common, line)
-            sys.stdout.write(json.dumps(answer) + "\n")
-            sys.stdout.flush()
-
-
 def _check_line(engine: PolicyEngine, tool: str, common: dict[str, Any], line: bytes) -> dict[str, Any]:
+    """Check the call in a JSON object. An invalid line gets an error and does not stop the others."""
     try:
         request = json.loads(line)
     except (ValueError, RecursionError) as error:
