@@ -46,16 +46,15 @@ class ChatCompleter(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         before = document.text_before_cursor
         if before.startswith("/") and " " not in before and "\n" not in before:
-            return self._complete_commands(before[1:])
+            return [
+                Completion(name, start_position=1 - len(before), display=f"/{name}", display_meta=about)
+                for name, about in self._commands()
+                if name.startswith(before[1:])
+            ]
         word = before.rpartition("@")[2] if "@" in before else None
         if word is None or any(blank in word for blank in " \n\t") or not _starts_word(before, word):
             return []
         return [Completion(_quote_path(path), start_position=-len(word)) for path in self._find(word)[:MAX_COMPLETIONS]]
-
-    def _complete_commands(self, typed: str) -> Iterable[Completion]:
-        for name, about in self._commands():
-            if name.startswith(typed):
-                yield Completion(name, start_position=-len(typed), display=f"/{name}", display_meta=about)
 
 
 def _quote_path(path: str) -> str:
