@@ -96,7 +96,7 @@ class Terminal:
             return
         if not self._plain and not self._process.home.input_history.exists():
             print(wrap_words(WELCOME_TEXT), end="\n\n")
-        if self._start.bare and not self._text and self._has_sessions():
+        if self._start.bare and not self._text and find_database(self._scope.main, self._process.home):
             print(wrap_words(EARLIER_CHATS_TEXT), end="\n\n")
         one = self._run_line_chat if self._plain else self._run_screen
         while (after := await one()).follow_up != "exit":
@@ -241,9 +241,6 @@ class Terminal:
         self._settings = msgspec.structs.replace(self._settings, **{key: value})
 
     # Choosing a session
-
-    def _has_sessions(self) -> bool:
-        return find_database(self._scope.main, self._process.home) is not None
 
     async def _pick_session(self) -> bool:
         choice = await self._choose_session(without=None)
