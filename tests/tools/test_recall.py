@@ -11,10 +11,10 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import Message, TextPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata, TaskReport, TaskRequest
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.runtime.resume.session_archive import SessionArchive
+from ollm.services.message_search.session_archive import Passage, SessionArchive
 from ollm.tools.catalogue import describe_catalogue
 from ollm.tools.framework.tool_selection import select_tools
-from ollm.tools.recall import Passage, Recall
+from ollm.tools.recall import Recall
 from ollm.tools.task import Task, render_report
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error

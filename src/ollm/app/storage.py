@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from ollm.runtime.base import ConversationOptions
     from ollm.runtime.model.model import Model
     from ollm.runtime.parts import ConversationParts
-    from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.services.message_search.embeddings import SessionEmbedder
     from ollm.services.message_search.search import MessageMatch
+    from ollm.services.message_search.session_archive import SessionArchive
     from ollm.store.notes import NoteStore
     from ollm.store.session_files.loading import LoadedSession
     from ollm.store.session_index.index import SessionIndex
@@ -118,7 +118,7 @@ class Storage:
 
     @cached_property
     def archive(self) -> SessionArchive:
-        from ollm.runtime.resume.session_archive import SessionArchive
+        from ollm.services.message_search.session_archive import SessionArchive
 
         embedder = self.embedder
         return SessionArchive(self.load_archive, self.search_archive, embedder.embed_queries if embedder else None)

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from ollm.runtime.checks import Checks
     from ollm.runtime.model.role_models import RoleModels
     from ollm.runtime.parts import ConversationState, TaskStarter
-    from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.runtime.small_models.project_files import ProjectFiles
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.code_map.service import CodeMapService
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from ollm.services.diagnostics.service import DiagnosticsService
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_discovery.service import FileDiscoveryService
+    from ollm.services.message_search.session_archive import SessionArchive
     from ollm.store.notes import NoteStore
     from ollm.system.processes import ProcessHost
     from ollm.system.sandbox.sandbox import Sandbox

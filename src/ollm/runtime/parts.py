@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_checkpoints.service import FileCheckpoints
     from ollm.services.loop_detection import LoopDetectionService
+    from ollm.services.message_search.session_archive import SessionArchive
     from ollm.services.snapshots import SnapshotManager
     from ollm.services.worktrees import Worktree, Worktrees
     from ollm.store.notes import NoteStore
     from ollm.system.sandbox.sandbox import Sandbox
     from ollm.tools.framework.base import ToolContext, ToolRegistry
-    from ollm.tools.recall import Archive
 
 
 class ConversationState(msgspec.Struct, kw_only=True):
@@ -102,7 +102,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     loops: LoopDetectionService
     snapshots: SnapshotManager
     notes: Lazy[NoteStore]
-    archive: Lazy[Archive]
+    archive: Lazy[SessionArchive]
     list_sessions: Callable[[], list[ChatSession]]
 
     dispatch: Lazy[Dispatch]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
-from ollm.domain.struct import Data
 from ollm.domain.text import format_count, shorten_line
 from ollm.domain.tools import ToolResult
 from ollm.tools.files.file_text import LineRange, count_lines, render_lines
 from ollm.tools.framework.base import Count, SmallForm, Tool, ToolContext
+
+if TYPE_CHECKING:
+    from ollm.services.message_search.session_archive import SessionArchive
 
 MAX_FOUND_MESSAGES = 6
 MAX_QUERIES = 5
@@ -20,37 +22,7 @@ PAGE_CHARS = 4_000
 SHOWN_QUERY_CHARS = 100
 
 
-class Passage(Data, frozen=True):
-    """A text with its matching words; `beside` is the question before it, or the answer to it."""
-
-    message_id: int
-    role: str
-    snippet: str
-    words: tuple[str, ...] = ()
-    call_id: str | None = None
-    beside: str = ""
-
-    def __str__(self) -> str:
-        place = f"call {self.call_id} of message {self.message_id}" if self.call_id else f"message {self.message_id}"
-        matched = f"; has {', '.join(self.words)}" if self.words else "; near in meaning, no word matches"
-        return f"{place} ({self.role}{matched}): {self.snippet}"
-
-
-class Archive(Protocol):
-    """The session's full record as text. Methods return None for an unknown number or id."""
-
-    async def read_message(self, number: int) -> str | None: ...
-
-    async def read_call_output(self, call_id: str) -> str | None:
-        """Read the whole output of a call, as far as it was stored."""
-        ...
-
-    async def search(self, queries: Sequence[str], limit: int) -> tuple[Sequence[Passage], bool]:
-        """Find passages that match any of the queries; False if the newest messages are not indexed yet."""
-        ...
-
-
-class Recall(Tool[Archive], frozen=True):
+class Recall(Tool["SessionArchive"], frozen=True):
     """Read what this conversation no longer shows in full. Give one of queries, messageId, callId."""
 
     name: ClassVar = "recall"
@@ -80,7 +52,7 @@ class Recall(Tool[Archive], frozen=True):
             return f"Search the conversation for {self._quote_queries()}"
         return f"Recall call {self.call_id}" if self.call_id is not None else f"Recall message {self.message_id}"
 
-    async def run(self, context: ToolContext, needs: Archive) -> ToolResult:
+    async def run(self, context: ToolContext, needs: SessionArchive) -> ToolResult:
         selectors = {"queries": self.queries, "messageId": self.message_id, "callId": self.call_id}
         given = [name for name, value in selectors.items() if value is not None]
         if len(given) != 1:
@@ -103,7 +75,7 @@ class Recall(Tool[Archive], frozen=True):
     def _quote_queries(self) -> str:
         return ", ".join(f"“{shorten_line(query, SHOWN_QUERY_CHARS)}”" for query in self.queries or ())
 
-    async def _search(self, archive: Archive, queries: Sequence[str]) -> ToolResult:
+    async def _search(self, archive: SessionArchive, queries: Sequence[str]) -> ToolResult:
         wanted = [query for query in queries if query.strip()]
         if not wanted:
             raise ToolFailure("ValidationError", "queries: expected words to look for.")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ollm.domain.tools import RecordedResult
-from ollm.runtime.resume.session_archive import SessionArchive
 from ollm.services.message_search.search import MessageMatch, search_messages
+from ollm.services.message_search.session_archive import SessionArchive
 from ollm.store.session_index.search import search_sessions
 from ollm.store.session_index.session_texts import SessionTexts
 from ollm.store.session_index.words import fold_words

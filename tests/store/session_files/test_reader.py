@@ -11,8 +11,8 @@ import pytest
 
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session
-from ollm.runtime.resume.session_archive import SessionArchive
-from ollm.runtime.resume.session_archive import render_archived_message as recalled
+from ollm.services.message_search.session_archive import SessionArchive
+from ollm.services.message_search.session_archive import render_archived_message as recalled
 from ollm.store.session_files import store, waypoints
 from ollm.store.session_files.reader import INTERRUPTED_TEXT
 from ollm.store.session_files.store import MessagePage, SessionFiles

@@ -26,7 +26,7 @@ from ollm.services.context_manager import DEFAULT_PRIORITY
 
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
-    from ollm.tools.recall import Archive
+    from ollm.services.message_search.session_archive import SessionArchive
 
 BAR_WIDTH_CHARS = 30
 MAX_SHOWN_CHARS = 20_000
@@ -193,7 +193,7 @@ async def expand(conversation: ConversationParts, arguments: str) -> CommandRepl
     return await find_messages(archive, wanted)
 
 
-async def find_messages(archive: Archive, wanted: str) -> CommandReply:
+async def find_messages(archive: SessionArchive, wanted: str) -> CommandReply:
     """List the messages that answer these words."""
     found = () if wanted.isdigit() else (await archive.search([wanted], MAX_FOUND_MESSAGES))[0]
     if not found:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
+from ollm.domain.struct import Data
 from ollm.domain.text import shorten_line
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files.store import MessagePage
-from ollm.tools.recall import Passage
 
 if TYPE_CHECKING:
     from ollm.services.message_search.search import MessageMatch
@@ -24,9 +24,26 @@ EMBEDDING_SECONDS = 4.0  # The search waits this long for the embeddings of quer
 BESIDE_CHARS = 160  # The question before a message, or the answer to it, is cut to this length.
 
 
+class Passage(Data, frozen=True):
+    """A text with its matching words; `beside` is the question before it, or the answer to it."""
+
+    message_id: int
+    role: str
+    snippet: str
+    words: tuple[str, ...] = ()
+    call_id: str | None = None
+    beside: str = ""
+
+    def __str__(self) -> str:
+        place = f"call {self.call_id} of message {self.message_id}" if self.call_id else f"message {self.message_id}"
+        matched = f"; has {', '.join(self.words)}" if self.words else "; near in meaning, no word matches"
+        return f"{place} ({self.role}{matched}): {self.snippet}"
+
+
 class SessionArchive:
     """The archive of a session. `load` reads it from disk, or at least a page of it, and returns None before it exists.
-    `search` finds messages and reports whether it searched all of them, in a thread. `embed` embeds queries."""
+    `search` finds messages and reports whether it searched all of them, in a thread. `embed` embeds queries. A message
+    or a call that does not exist is None."""
 
     def __init__(
         self,
