@@ -216,7 +216,7 @@ def test_opened_from_its_end_a_session_becomes_what_it_becomes_when_all_of_it_is
         known = index.find_known if since else lambda _: None
         files = SessionFiles(Home(tmp_path / name).places, lambda: datetime(2026, 2, 1, tzinfo=UTC), known)
         writer, loaded = files.open(session_id, since=since)
-        numbers = writer.message_count, writer.last_number, loaded.calls_so_far
+        numbers = writer.last_number, loaded.calls_so_far
         writer.close()
         ends.append((loaded, numbers, files.places.get_document_path(session_id).read_bytes()))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
@@ -24,20 +23,14 @@ class LoadedSession(Data, frozen=True):
     skipped: int
     partial: journal.Parts  # An answer that was never finished.
     calls_so_far: int  # At least the number of calls and the highest number in our ids.
-    message_count: int = 0  # Unfinished messages do not count.
     last_number: int = 0
     journal_good: int = 0
 
 
 def load_session(reader: SessionReader, after: int = 0) -> LoadedSession:
     """Read everything readable, and keep what follows message `after`."""
-    known = reader.known
-    count, last, calls_so_far = (known.count, known.last, known.calls) if known else (0, 0, 0)
-    messages: list[Message] = []
-    for message in reader.iter_messages():
-        count += message.id > last
-        if message.id > after:
-            messages.append(message)
+    last, calls_so_far = (reader.known.last, reader.known.calls) if reader.known else (0, 0)
+    messages = [message for message in reader.iter_messages() if message.id > after]
     calls: list[ToolCallRecord] = []
     for number, call in enumerate(reader.iter_calls(), start=1):
         calls_so_far = max(calls_so_far, number, journal.read_call_number(call.id))
@@ -49,7 +42,6 @@ def load_session(reader: SessionReader, after: int = 0) -> LoadedSession:
         read_only=reader.read_only,
         skipped=max(reader.skipped, after),
         calls_so_far=calls_so_far,
-        message_count=count - bool(reader.partial),
         last_number=max(last, reader.missing.last_number),
         partial=reader.partial,
         journal_good=reader.journal_good,

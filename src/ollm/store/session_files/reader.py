@@ -165,7 +165,7 @@ class SessionReader:
         self.foreign |= not self.table.in_order
         self.journal_good = self._journal.size if self.foreign else self.journal_good
 
-    def make_known(self, count: int, last: int, calls: int) -> KnownState | None:
+    def make_known(self, last: int, calls: int) -> KnownState | None:
         """Make the state of these files, or return None if they are not as we write them."""
         if self.foreign or not self._document.stamp or self.report.text:
             return None
@@ -174,7 +174,6 @@ class SessionReader:
             journal=self._journal.inode,
             size=self.journal_good,
             head=self.head,
-            count=count,
             last=last,
             calls=calls,
             end=self.table.notes.end,

@@ -31,7 +31,6 @@ class KnownState(msgspec.Struct, frozen=True, kw_only=True):
     journal: int  # Inode.
     size: int  # Size of the journal's records that `head` contains.
     head: JsonObject
-    count: int
     last: int
     calls: int  # The highest number in the id of a call.
     end: Waypoint  # The end of messages and calls in the document.

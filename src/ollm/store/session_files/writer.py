@@ -41,7 +41,6 @@ class SessionWriter:
         self.new = new  # This process began the session, so its files have no foreign bytes.
         self.head = head
         self.last_number = 0
-        self.message_count = 0
         self.pending: list[bytes] = []
         self.deferred = False
         self.directory = places.directory
@@ -104,7 +103,7 @@ class SessionWriter:
 
     def adopt(self, loaded: LoadedSession) -> None:
         """Continue with the existing files, cutting off a truncated journal line."""
-        self.message_count, self.last_number = loaded.message_count, loaded.last_number
+        self.last_number = loaded.last_number
         self._partial = loaded.partial
         self.document_size = self.document.path.stat().st_size
         self._written = True
@@ -130,7 +129,6 @@ class SessionWriter:
         """Add a message. It replaces what was recorded of it while it was under way."""
         self._partial, self._streamed, self._pieces, self._next_text = [], [], 0, 0.0
         self.last_number = message.id
-        self.message_count += 1
         raw = msgspec.Raw(journal.encode_json(message))
         self._append_record(journal.JournalRecord(at=at, message=raw, tokens=tokens))
 

@@ -326,7 +326,7 @@ def _read_entries(
             take(entry)
     row = _make_row(reader.session, count, last)
     partial, damage = int(bool(reader.partial)), reader.damage
-    noted = reader.make_known(count, last, calls) if reader.report.size >= MIN_KNOWN_BYTES else None
+    noted = reader.make_known(last, calls) if reader.report.size >= MIN_KNOWN_BYTES else None
     packed = zlib.compress(msgspec.json.encode(noted), 1) if noted else None
     return row | {"partial": partial, "damaged": damage, "title": row["title"] or first, "known": packed}
 
