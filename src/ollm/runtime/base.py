@@ -28,7 +28,7 @@ from ollm.domain.messages import (
 from ollm.domain.model_facts import Source
 from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data
-from ollm.domain.tools import ConfirmationAnswer, PolicyRequest, Todo, ToolCallRecord, Verdict
+from ollm.domain.tools import ConfirmationAnswer, Todo, ToolCallRecord
 
 FollowUp = Literal[
     "none", "exit", "send", "open-session", "new-session", "open-folder", "add-folder", "finish-worktree"
@@ -79,10 +79,6 @@ class ChangeWatch:
 
     async def after_changes(self) -> None:
         """Called after the calls of a step. Later changes are not the agent's."""
-
-
-class Policy(Protocol):
-    def evaluate(self, request: PolicyRequest) -> Verdict: ...
 
 
 class ForeignTurn(Data, frozen=True):

@@ -35,7 +35,7 @@ from ollm.domain.tools import (
     ToolCallRecord,
     ToolResult,
 )
-from ollm.runtime.base import ChangeWatch, Policy, sanitize_arguments, start_record
+from ollm.runtime.base import ChangeWatch, sanitize_arguments, start_record
 from ollm.runtime.calls.permission import (
     AnswerLog,
     Asker,
@@ -51,6 +51,7 @@ from ollm.tools.framework.output import StreamCleaner, clean_text, trim_for_sess
 
 if TYPE_CHECKING:
     from ollm.extensions.hooks import Hooks
+    from ollm.policy.engine import PolicyEngine
 
 log = logging.getLogger("ollm.dispatch")
 MAX_NAMED_TOOLS = 60
@@ -70,7 +71,7 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
     gets the grants that the user gave for the session or permanently."""
 
     registry: ToolRegistry
-    policy: Policy
+    policy: PolicyEngine
     context: ToolContext
     emit: Callable[[Event], None]
     asker: Asker = UserAsker()

@@ -7,7 +7,7 @@ from pathlib import Path
 from ollm.domain.errors import OllmError
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.tools import Location, PolicyRequest, Risk
-from ollm.runtime.base import Policy
+from ollm.policy.engine import PolicyEngine
 from ollm.services.edit_ledger import EditLedger
 from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.tools.files.file_change import CurrentFile, read_current
@@ -22,7 +22,7 @@ class ProjectFiles:
     def __init__(
         self,
         context: ToolContext,
-        policy: Policy,
+        policy: PolicyEngine,
         ledger: EditLedger,
         discovery: FileDiscoveryService,
     ) -> None:
