@@ -126,11 +126,12 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         output, notes, job = "", list[str](), None
         settings = context.settings.shell
         limit, idle = self.timeout or settings.timeout, self.idle_timeout or settings.idle_timeout or None
-        deadline = monotonic() + limit
+        deadline = 0.0
         for step in steps:
             output, steps.said = output + steps.said, ""
             line = GitLine(step.repository, step.verbs, sandbox.remotes.note) if step.repository and sandbox else None
             job = await self._start(step, line, context, needs)
+            deadline = deadline or job.started + limit  # The time that the first start takes does not count.
             try:
                 left = max(0.01, deadline - monotonic())
                 ending, said = await self._wait_for_job(job, (left, idle), needs, context)
