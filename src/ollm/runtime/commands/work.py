@@ -212,7 +212,7 @@ async def swap_edit(conversation: ConversationParts, kind: CopyKind) -> CommandR
     did = "Deleted" if done.before is None else "Undid the last edit of" if kind == "undo" else "Redid the edit of"
     back = "/redo brings it back" if kind == "undo" else "/undo takes it back"
     texts = (content.decode("utf-8", "replace") for content in (now, done.before or b""))
-    change = "" if done.before is None else make_diff(show_name(done.path.name), *texts).removesuffix("\n")
+    change = "" if done.before is None else make_diff(name, *texts).removesuffix("\n")
     shown = fence_text(change, "diff") if change.strip() else ""
     return CommandReply(text=f"{did} `{name}`; {back}.\n\n{shown}".rstrip(), data={"path": show_name(str(done.path))})
 
