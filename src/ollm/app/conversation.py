@@ -97,7 +97,7 @@ class ConversationScope:
         resumed_at = await resume_session(storage, parts, resumed) if resumed else 0
         observers = list(self.create_observers(parts, resumed_at))
         for observer in observers if resumed else ():
-            await observer.session_opened(storage.session.require_id(), resumed=True)
+            await observer.session_resumed(storage.session.require_id())
         return LocalConversation(parts, observers)
 
     async def find_wanted_session(self) -> str | None:

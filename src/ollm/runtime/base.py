@@ -223,8 +223,11 @@ class TurnReport(Data, frozen=True):
 class TurnObserver:
     """Base class for turn observers, called in order. A failure is shown to the user and does not stop the turn."""
 
-    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        """Called once a session is open: a new one, or a resumed one with its context restored."""
+    async def session_opened(self, session_id: str) -> None:
+        """Called once a new session is open."""
+
+    async def session_resumed(self, session_id: str) -> None:
+        """Called once a session is resumed, with its context restored."""
 
     async def before_turn(self, text: str) -> None:
         """Called with the user message recorded and the model not connected. Raises DeniedError to stop the turn."""

@@ -262,7 +262,7 @@ class LocalConversation:
             self.parts.stream.session_id = session_id
             self.parts.prompt.set_session_id(session_id)
             for observer in self._observers:
-                await self._warn_on_failure(observer.session_opened(session_id, resumed=False))
+                await self._warn_on_failure(observer.session_opened(session_id))
 
     async def _warn_on_failure(self, work: Awaitable[None]) -> None:
         """Do work beside the turn. On failure, warn the user and continue the turn."""

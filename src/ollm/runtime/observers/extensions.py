@@ -118,8 +118,11 @@ class HookObserver(TurnObserver):
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
 
-    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        await self._hooks.run_event("session-start", {"resumed": resumed})
+    async def session_opened(self, session_id: str) -> None:
+        await self._hooks.run_event("session-start", {"resumed": False})
+
+    async def session_resumed(self, session_id: str) -> None:
+        await self._hooks.run_event("session-start", {"resumed": True})
 
     async def before_turn(self, text: str) -> None:
         await self._hooks.before_turn(text)

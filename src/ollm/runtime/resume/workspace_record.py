@@ -61,8 +61,8 @@ class WorkspaceMemory(TurnObserver):
         self._written = 0
         self._last_number = 0
 
-    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        if resumed and (known := self._database.get().get_session(session_id)) is not None:
+    async def session_resumed(self, session_id: str) -> None:
+        if (known := self._database.get().get_session(session_id)) is not None:
             at, model = to_epoch_ms(self._conversation.clock()), self._conversation.state.model.name
             self._window = RecentWindow(self._settings, from_records(known.recent_messages))
             self._save_record(msgspec.structs.replace(known, status="active", model=model, updated_at=at))
