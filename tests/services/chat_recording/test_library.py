@@ -26,9 +26,10 @@ async def test_one_shot_sessions_go_first_and_an_open_one_never(tmp_path):
         session_id = await recording.create_session("m", "ollama", origin=origin)
         await recording.record_message(session_id, said("x"))
         ids.append(session_id)
+        await asyncio.sleep(0.002)  # times are kept in milliseconds
     for session_id in ids[1:]:
         await recording.close_session(session_id)
-        await asyncio.sleep(0.002)  # times are kept in milliseconds
+        await asyncio.sleep(0.002)
     assert library.enforce_limit() == [ids[2], ids[1]]
     assert await recording.get_session(ids[0])
 
