@@ -313,6 +313,18 @@ async def test_files_of_an_open_session_go_back(tmp_path: Path) -> None:
     assert wrong == [422] * 8 + [404]
 
 
+async def test_a_directory_is_added_to_a_session_of_the_daemon(tmp_path: Path) -> None:
+    (other := tmp_path / "library").mkdir()
+    write = Answer(calls=[("write_file", {"path": f"{other}/new.txt", "content": "there"})])
+    async with daemon(tmp_path, [write, "Done."]) as found:
+        session = await found.open()
+        for name, words in (("approval", "accept-edits"), ("add-dir", str(other))):
+            await found.ask("POST", f"/sessions/{session}/commands", {"name": name, "arguments": words})
+        await found.say(session, "write it")
+
+    assert (other / "new.txt").read_text() == "there"
+
+
 async def test_files_of_a_closed_session_go_back(tmp_path: Path) -> None:
     async with daemon(tmp_path, [CHANGE, "Done.", "two"]) as found:
         session = await found.open()

@@ -62,6 +62,7 @@ class ConversationScope:
     ) -> None:
         self.task = task
         self.scope = scope
+        scope.added_roots = task.toolbox.scope.added_roots if task else options.added_roots
         self.process = scope.process
         self.options = options
         self.stack = stack
@@ -227,6 +228,7 @@ class ConversationScope:
             roles=toolbox.roles,
             trust=self.scope.trust_workspace,
             export=storage.export_session,
+            add_root=toolbox.add_root,
             asked_to_close=self.asked_to_close,
             closing=self.stack,
             clock=self.process.clock,

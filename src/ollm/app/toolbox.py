@@ -153,6 +153,13 @@ class ToolNeeds:
         self.stack.callback(close)
         return sandbox
 
+    def add_root(self, folder: Path) -> None:
+        """Let tools, and commands that start from now on, use another directory."""
+        self.scope.boundary.add_root(folder)
+        self.scope.added_roots.append(folder)
+        if self.sandbox.built:
+            self.sandbox.built.add_writable(folder)
+
     @cached_property
     def host(self) -> ProcessHost:
         """Host that starts and ends every process of this conversation."""

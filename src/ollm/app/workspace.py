@@ -51,6 +51,7 @@ class WorkspaceScope:
     def __init__(self, process: ProcessScope, path: Path) -> None:
         self.process = process
         self.path = path
+        self.added_roots: list[Path] = []  # A person named these in the conversation.
         self._closing = ExitStack()
         self.report: Callable[[str], None] = lambda _: None  # A conversation in the workspace shows the reports.
 
@@ -101,6 +102,7 @@ class WorkspaceScope:
         from ollm.system.paths import Boundary
 
         roots = [self.process.resolve_directory(root, self.path) for root in self.process.settings.tools.allowed_roots]
+        roots += self.added_roots
         return Boundary.around(
             self.path,
             roots,

@@ -105,10 +105,6 @@ class Terminal:
             elif after.follow_up == "open-folder":
                 self._switch_session(None)
                 self._enter_folder(Path(after.argument))
-            elif after.follow_up == "add-folder":
-                tools = self._flags.get("tools") or {"allowedRoots": self._process.settings.tools.allowed_roots}
-                self._flags = {**self._flags, "tools": {"allowedRoots": [*tools["allowedRoots"], after.argument]}}
-                self._switch_session(self._left)
             elif after.follow_up == "finish-worktree":
                 if self._finish_worktree("drop" if after.argument == "drop" else "merge"):
                     return

@@ -30,9 +30,7 @@ from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data
 from ollm.domain.tools import ConfirmationAnswer, Todo, ToolCallRecord
 
-FollowUp = Literal[
-    "none", "exit", "send", "open-session", "new-session", "open-folder", "add-folder", "finish-worktree"
-]
+FollowUp = Literal["none", "exit", "send", "open-session", "new-session", "open-folder", "finish-worktree"]
 Listener = Callable[[Event], None]
 WriteFacts = Callable[[str, dict[str, Any], Mapping[str, Source]], object]
 
@@ -199,6 +197,7 @@ class ConversationOptions(Data, frozen=True):
     max_steps: int | None = None
     check: tuple[str, int] | None = None
     announce: Callable[[str], object] = str
+    added_roots: list[Path] = field(default_factory=list)  # `/add-dir` adds to it, also for the next conversation.
     record: bool = True  # Without it the session is erased with every trace when the conversation closes.
 
 

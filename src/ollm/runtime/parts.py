@@ -124,6 +124,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     choose_model: Callable[[str], Awaitable[Model]]
     trust: Callable[[bool], str]
     export: Callable[[str, Path], None]
+    add_root: Callable[[Path], None]
     asked_to_close: Callable[..., bool]
     closing: AsyncExitStack
     clock: Clock = now

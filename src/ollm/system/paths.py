@@ -164,15 +164,24 @@ class Boundary(Data, frozen=True):
             user_home=user_home and Path(os.path.realpath(user_home)),
             ollm_home=ollm_home and Path(os.path.realpath(ollm_home)),
             records=frozenset(map(normalize_name, records)),
-            roots=(real, *(Path(os.path.realpath(real / root)) for root in allowed_roots)),
+            roots=[real],
             executed=frozenset(one for path in executed for one in (path, Path(os.path.realpath(path)))),
         )
-        writable_roots.update(map(str, places.roots))
-        return cls(
+        boundary = cls(
             workspace=real,
             places=places,
             readable=tuple(one for path in readable for one in (path, Path(os.path.realpath(path)))),
         )
+        writable_roots.add(str(real))
+        for root in allowed_roots:
+            boundary.add_root(root)
+        return boundary
+
+    def add_root(self, root: Path) -> None:
+        """Let tools read and write in another directory, for all who hold this boundary."""
+        real = os.path.realpath(self.workspace / root)
+        self.places.roots.append(Path(real))
+        writable_roots.add(real)
 
     def approve_paths(self, resolved: Iterable[Path]) -> Self:
         """Return this boundary for one call whose protected or outside paths a person has just approved. Pass the
@@ -266,7 +275,7 @@ class KnownDirectories(Data, frozen=True):
     user_home: Path | None = None
     ollm_home: Path | None = None
     records: frozenset[str] = frozenset()
-    roots: tuple[Path, ...] = ()
+    roots: list[Path] = msgspec.field(default_factory=list)  # A person may add one while a conversation is open.
     executed: frozenset[Path] = frozenset()
 
 

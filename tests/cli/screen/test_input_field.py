@@ -91,18 +91,46 @@ async def test_colours_and_keys_are_chosen_in_the_chat_and_kept(tmp_path: Path) 
 async def test_a_directory_is_added_to_a_chat_that_goes_on(tmp_path: Path) -> None:
     other = tmp_path / "library"
     write = Answer(calls=[("write_file", {"path": str(other / "new.txt"), "content": "there"})])
-    async with running(tmp_path, ["Hello.", write, "Done."]) as runner:
+    seen = Answer(calls=[("shell", {"command": f"touch {other}/made.txt"})])
+    async with running(
+        tmp_path, ["Hello.", write, "Refused.", write, "Done.", seen, "Made.", write, "Again."]
+    ) as runner:
         other.mkdir()
-        async with at_terminal(runner, "--approval", "accept-edits", "hi there", size=(90, 40)) as terminal:
+        async with at_terminal(runner, "--approval", "yolo", "hi there", size=(90, 60)) as terminal:
             await terminal.wait_for("Hello.")
+            terminal.type("/approval read-only" + ENTER)
+            await terminal.wait_for("read-only")
+            terminal.type("!echo keepme" + ENTER)
+            await terminal.wait_for("your next message")
+            terminal.type("/model set temperature 0.25" + ENTER)
+            await terminal.wait_for("0.25")
             terminal.type("/add-dir ../library" + ENTER)
-            await terminal.wait_for("in this chat.", "Resumed")
+            await terminal.wait_for("Tools may use")
             terminal.type("write it" + ENTER)
+            await terminal.wait_for("Refused.")
+            refused = not (other / "new.txt").exists()
+            terminal.type("/approval accept-edits" + ENTER)
+            await terminal.wait_for("accept-edits")
+            terminal.type("write it now" + ENTER)
             await terminal.wait_for("Done.")
+            terminal.type("run it" + ENTER)
+            await terminal.wait_for("[y] yes")
+            terminal.type("y")
+            await terminal.wait_for("Made.")
+            terminal.type("/new" + ENTER)
+            await terminal.wait_for("New session.")
+            (other / "new.txt").unlink()
+            terminal.type("once more" + ENTER)
+            await terminal.wait_for("Again.")
             terminal.type(CTRL_D)
             await terminal.ended()
+    assert refused
     assert (other / "new.txt").read_text() == "there"
-    assert len(runner.sessions()) == 1
+    assert (other / "made.txt").exists()
+    request = runner.server.chats[1]
+    assert "keepme" in str(request["messages"])
+    assert request["temperature"] == 0.25
+    assert len(runner.sessions()) == 2
 
 
 @pytest.fixture

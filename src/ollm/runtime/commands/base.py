@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # commands of `ollm` itself, which a terminal runs as in a shell, and their arguments if none are given
 SHELL_COMMANDS = {"config": ("show", "--set"), "doctor": ()}
-TERMINAL_COMMANDS = (*SHELL_COMMANDS, "theme", "vim", "add-dir")
+TERMINAL_COMMANDS = (*SHELL_COMMANDS, "theme", "vim")
 RunSlashCommand = Callable[["ConversationParts", str], Awaitable[CommandReply]]
 
 

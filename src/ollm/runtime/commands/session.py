@@ -290,10 +290,11 @@ async def add_directory(conversation: ConversationParts, arguments: str) -> Comm
     """Let tools use another directory in this chat.
 
     They read and write there as in the workspace, under the same rules. `tools.allowedRoots` adds one to every chat."""
-    folder = conversation.workspace / Path(arguments.strip()).expanduser()
+    folder = (conversation.workspace / Path(arguments.strip()).expanduser()).resolve()
     if not arguments.strip() or not folder.is_dir():
         raise UsageError("Name a directory that exists, as in `/add-dir ../library`.")
-    return CommandReply(text=f"Tools may use {folder} in this chat.", follow_up="add-folder", argument=str(folder))
+    conversation.add_root(folder)
+    return CommandReply(text=f"Tools may use {folder} in this chat.")
 
 
 @slash_command("exit", during_turn=True)

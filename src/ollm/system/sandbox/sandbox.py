@@ -87,7 +87,6 @@ class Sandbox:
         self._readable, self._writable, self._shared, self._hidden = (
             tuple(map(os.path.realpath, paths)) for paths in (readable, writable, shared, hidden)
         )
-        self._changeable = (self.workspace, *self._writable)
         self._executed = tuple(map(str, executed))
         self._auto_approve = auto_approve
         self._programs = programs
@@ -100,6 +99,16 @@ class Sandbox:
         self._report = report
         self._reported = False
         self._lacking = ""  # The reason why a better level could not be tried.
+
+    def add_writable(self, folder: Path) -> None:
+        """Let the commands that start from now on write to another folder."""
+        self._writable = (*self._writable, os.path.realpath(folder))
+        for name in ("visible", "remotes"):
+            self.__dict__.pop(name, None)  # These depend on what commands can change.
+
+    @property
+    def _changeable(self) -> tuple[str, ...]:
+        return (self.workspace, *self._writable)
 
     @cached_property
     def level(self) -> Level:
