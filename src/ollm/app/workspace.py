@@ -72,7 +72,10 @@ class WorkspaceScope:
         return str(Path(folder).relative_to(directory)).removesuffix(inner)
 
     def works_here(self, folder: str | None) -> bool:
-        """Return False for the folder of a session that works in another worktree of this workspace."""
+        """Return False for the folder of a session that works elsewhere: in another worktree of this workspace, or in
+        the folder that this one is a copy of."""
+        if folder and folder in self.context.load_origins().values() and Path(folder).is_dir():
+            return False
         return self.name_worktree(folder) == self.name_worktree(str(self.path))
 
     def locate_session(self, folder: str | None) -> Path:
