@@ -346,6 +346,11 @@ GAPS: dict[str, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes], str]] 
     "many messages": (drop_lines(ROLE, 1, 3, 5, 7, 9), unchanged, "messages 1, 3, 5, 7 and 1 more are missing"),
     "calls": (drop_lines(b'{"id":'), unchanged, "3 tool calls are missing"),
     "a call": (drop_lines(b'{"id":', 2), unchanged, "1 tool call is missing"),
+    "a call's end": (
+        unchanged,
+        change_lines(lambda lines: [line for line in lines if b"found 4" not in line]),
+        "1 tool call is missing",
+    ),
     "a message and calls": (
         lambda data: drop_lines(b'{"id":')(drop_lines(ROLE, 1)(data)),
         unchanged,

@@ -129,6 +129,13 @@ class EntryTable:
         if self.in_document:
             self.notes.add_call(call.message_id, place)
 
+    def has_only_begun(self, call_id: str) -> bool:
+        """Return True for a call of the journal without a record of its end."""
+        places = self.calls.get(call_id, ())
+        if len(places) != 2 or places[0] < self.journal_place:
+            return False
+        return journal.parse_object(self._read(*places)).get("status") == "running"
+
     def add_record(self, record: journal.JournalRecord, data: bytes, place: int) -> None:
         """Add the entries of a record that stands at `place`."""
         if isinstance(record.message, msgspec.Raw):

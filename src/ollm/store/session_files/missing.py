@@ -26,6 +26,7 @@ class MissingEntries:
         self._promised: int = promised if _is_number(promised) and not part else 0
         self._named: set[str] = set()
         self._not_begun: set[str] = set()  # The program may have ended before these began.
+        self._answered: set[str] = set()  # These had a result, since a message has it.
         self.message_count = 0
 
     def add_message(self, message: Message) -> None:
@@ -33,6 +34,7 @@ class MissingEntries:
         if message.role != "user" and (names := message.call_ids):
             self._named.update(names)
             self._not_begun = set(names) if message.role == "assistant" else self._not_begun.difference(names)
+            self._answered.update(names if message.role == "tool" else ())
 
     def report(self) -> None:
         """Report what is missing as far as the messages and calls were read."""
@@ -62,7 +64,8 @@ class MissingEntries:
         return max(self._table.last_number, self._table.partial.number - 1)
 
     def _count_calls(self) -> int:
-        return len(self._named - self._table.calls.keys() - self._not_begun)
+        absent = len(self._named - self._table.calls.keys() - self._not_begun)
+        return absent + sum(map(self._table.has_only_begun, self._answered))
 
 
 def _parse_known(value: Any) -> tuple[list[Range], int]:
