@@ -164,7 +164,7 @@ class Boundary(Data, frozen=True):
             user_home=user_home and Path(os.path.realpath(user_home)),
             ollm_home=ollm_home and Path(os.path.realpath(ollm_home)),
             records=frozenset(map(normalize_name, records)),
-            roots=[real],
+            roots=(real,),
             executed=frozenset(one for path in executed for one in (path, Path(os.path.realpath(path)))),
         )
         boundary = cls(
@@ -178,9 +178,9 @@ class Boundary(Data, frozen=True):
         return boundary
 
     def add_root(self, root: Path) -> None:
-        """Let tools read and write in another directory, for all who hold this boundary."""
+        """Let tools read and write in another directory. All copies of this boundary share its places, and so this."""
         real = os.path.realpath(self.workspace / root)
-        self.places.roots.append(Path(real))
+        msgspec.structs.force_setattr(self.places, "roots", (*self.places.roots, Path(real)))
         writable_roots.add(real)
 
     def approve_paths(self, resolved: Iterable[Path]) -> Self:
@@ -275,7 +275,7 @@ class KnownDirectories(Data, frozen=True):
     user_home: Path | None = None
     ollm_home: Path | None = None
     records: frozenset[str] = frozenset()
-    roots: list[Path] = msgspec.field(default_factory=list)  # A person may add one while a conversation is open.
+    roots: tuple[Path, ...] = ()
     executed: frozenset[Path] = frozenset()
 
 
