@@ -10,9 +10,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BUDGET = tomllib.loads(Path(__file__).with_name("size_budget.toml").read_text(encoding="utf-8"))
 MAX_TEST_FILE_LINES = 500
-MAX_SRC_LINES = 85_487
-MAX_SRC_STATEMENTS = 47_176
-MAX_ROOM_LINES = 86_632  # the sum of all rooms: some are allowed to grow while others shrink
+MAX_SRC_LINES = 82_000
+MAX_SRC_STATEMENTS = 45_500
+MAX_ROOM_LINES = 82_000
 
 
 def count_lines(path: Path) -> int:

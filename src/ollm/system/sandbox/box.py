@@ -82,13 +82,11 @@ def list_tool_folders(home: str) -> list[str]:
 
 
 def _join_existing(folder: str, names: Iterable[str]) -> list[str]:
-    """Return paths in a folder, without most of those that do not exist."""
     there = set(list_names(folder))
     return [f"{folder}/{name}" for name in names if name.partition("/")[0] in there]
 
 
 def _resolve(path: str) -> list[str]:
-    """Return an existing path; for a link also its target."""
     if not os.path.lexists(path):
         return []
     return [path, os.path.realpath(path)] if os.path.islink(path) else [path]

@@ -98,7 +98,6 @@ def parse_listing(said: bytes) -> Settings:
 
 
 def _find_around(folder: str) -> list[str]:
-    """Return the directories of the repository that a folder is in, or []."""
     while not os.path.lexists(dot_git := os.path.join(folder, ".git")):
         if folder == (folder := os.path.dirname(folder)):
             return []

@@ -58,7 +58,6 @@ def find_repository(directory: str, workspace: str, home: str) -> Repository:
 
 
 def _find_inner(top: str, outer: Repository) -> Repository:
-    """Return the repository of a submodule or a worktree in the workspace."""
     dot_git = os.path.join(top, ".git")
     git, common = follow_dot_git(dot_git)
     if not os.path.isfile(dot_git) or not is_inside(git, outer.common) or not _points_back(git, common, dot_git):

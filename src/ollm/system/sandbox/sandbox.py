@@ -87,6 +87,7 @@ class Sandbox:
         self._readable, self._writable, self._shared, self._hidden = (
             tuple(map(os.path.realpath, paths)) for paths in (readable, writable, shared, hidden)
         )
+        self._changeable: tuple[str, ...] = (self.workspace, *self._writable)
         self._executed = tuple(map(str, executed))
         self._auto_approve = auto_approve
         self._programs = programs
@@ -102,13 +103,10 @@ class Sandbox:
 
     def add_writable(self, folder: Path) -> None:
         """Let the commands that start from now on write to another folder."""
-        self._writable = (*self._writable, os.path.realpath(folder))
+        self._writable += (os.path.realpath(folder),)
+        self._changeable = (self.workspace, *self._writable)
         for name in ("visible", "remotes"):
             self.__dict__.pop(name, None)  # These depend on what commands can change.
-
-    @property
-    def _changeable(self) -> tuple[str, ...]:
-        return (self.workspace, *self._writable)
 
     @cached_property
     def level(self) -> Level:
@@ -334,7 +332,6 @@ class Sandbox:
         )
 
     def _list_places_of(self, line: GitLine) -> Iterator[str]:
-        """List the places outside the workspace that a git line writes."""
         remotes = self.remotes.shown if "push" in line.verbs else []
         for path in (line.repository.top, *line.repository.places, *remotes):
             if not is_in_any(path, self._changeable):
