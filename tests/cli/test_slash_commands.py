@@ -73,6 +73,7 @@ SAYS = {
     "/theme": "screen.theme",
     "/vim": "screen.keys",
     "/add-dir /nowhere": "Name a directory that exists",
+    "/add-dir /": "cannot be added: your home",
     "/config": "ollm config",
     "/doctor": "ollm doctor",
     "/expand": "Usage: /expand",

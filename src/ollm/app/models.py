@@ -57,7 +57,6 @@ async def collect_models(process: ProcessScope, report: Callable[[str], None]) -
 
 
 def _find_size(info: ModelInfo) -> int | None:
-    """Return the size that the server says, or that of the file if it is on this machine."""
     with suppress(OSError):
         return info.size or (Path(info.file).stat().st_size if info.file else None)
     return None

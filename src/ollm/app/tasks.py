@@ -82,7 +82,6 @@ class TaskRunner:
     async def _run(
         self, request: TaskRequest, agent: Agent | None, emit: Callable[[str], None], folder: Path | None = None
     ) -> TaskReport:
-        """Run a task in this folder, by default in the parent's workspace."""
         async with AsyncExitStack() as stack:
             before = in_background.set(True)
             stack.callback(in_background.reset, before)

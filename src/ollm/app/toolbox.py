@@ -15,7 +15,7 @@ from ollm.app.process import ProcessScope
 from ollm.app.storage import Storage
 from ollm.app.workspace import WorkspaceScope, build_rule_set
 from ollm.config.settings import Check
-from ollm.domain.errors import NotFoundError, OllmError, ToolFailure
+from ollm.domain.errors import NotFoundError, OllmError, ToolFailure, UsageError
 from ollm.domain.events import Notice, TodosChanged
 from ollm.domain.lazy import Lazy
 from ollm.runtime.base import ConversationOptions
@@ -154,7 +154,11 @@ class ToolNeeds:
         return sandbox
 
     def add_root(self, folder: Path) -> None:
-        """Let tools, and commands that start from now on, use another directory."""
+        """Let tools, and commands that start from now on, use another directory.
+
+        Raises UsageError if it is protected."""
+        if reason := self.scope.boundary.explain_refused_root(folder):
+            raise UsageError(f"{folder} cannot be added: {reason}.", action="Choose another directory.")
         self.scope.boundary.add_root(folder)
         self.scope.added_roots.append(folder)
         if self.sandbox.built:

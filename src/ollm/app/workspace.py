@@ -117,7 +117,6 @@ class WorkspaceScope:
         )
 
     def _find_executed_files(self) -> list[Path]:
-        """Find the workspace files named by the configured hooks and MCP servers."""
         settings, servers = self.process.settings, self.path / ".mcp.json"
         if not settings.hooks and not settings.mcp_servers and not servers.exists():
             return []
@@ -183,7 +182,6 @@ class WorkspaceScope:
 
     @cached_property
     def _folders(self) -> FolderMemory:
-        """Folder listings of this workspace, for checkpoints and sandboxes."""
         from ollm.system.folders import FolderMemory
 
         return FolderMemory()

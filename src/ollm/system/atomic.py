@@ -121,7 +121,6 @@ def replace_file(path: Path, data: bytes | Iterable[bytes], *, mode: int = FILE_
 
 
 def _write_chunks(descriptor: int, chunks: Iterable[bytes]) -> int:
-    """Combine small chunks into large writes."""
     size, waiting, held = 0, [], 0
     for chunk in chunks:
         waiting.append(chunk)

@@ -104,12 +104,10 @@ class GitCommands:
         return os.fsdecode(self._run(folder, *words, variables={**author, **(variables or {})}, check=check))
 
     def _find_object(self, folder: Path, name: str) -> str:
-        """Return the id of a commit or another object by a name of it, or "" if there is none."""
         words = ("rev-parse", "--quiet", "--verify", "--end-of-options", name)
         return self._git(folder, *words, check=False).strip()
 
     def _list_names(self, folder: Path, *words: str, variables: Mapping[str, str] | None = None) -> list[str]:
-        """Return the output of a command that ends each name with a NUL."""
         return self._git(folder, *words, variables=variables).split("\0")[:-1]
 
     def _run(

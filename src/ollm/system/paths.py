@@ -177,6 +177,12 @@ class Boundary(Data, frozen=True):
             boundary.add_root(root)
         return boundary
 
+    def explain_refused_root(self, folder: Path) -> str | None:
+        """Return why a person cannot add a directory: commands could use the protected places in it."""
+        if any(home and home.is_relative_to(folder) for home in (self.places.user_home, self.places.ollm_home)):
+            return "your home or ollm's own folder lies in it"
+        return _explain_private_directory(folder, self.places)
+
     def add_root(self, root: Path) -> None:
         """Let tools read and write in another directory. All copies of this boundary share its places, and so this."""
         real = os.path.realpath(self.workspace / root)

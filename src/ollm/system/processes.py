@@ -253,7 +253,6 @@ def _wrap_command(command: ProcessCommand) -> ProcessCommand:
 
 @contextmanager
 def _open_working_directory(path: Path, directory: int | None) -> Iterator[int]:
-    """Open the directory to run in: the given descriptor, or the path."""
     if directory is not None:
         yield directory
         return

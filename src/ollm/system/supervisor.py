@@ -232,7 +232,6 @@ class SupervisorPool:
         self._free[supervisor] = True
 
     def _run_supervisor(self) -> int:
-        """Run a supervisor: take a command, run it to its end, be free again."""
         signal.set_wakeup_fd(-1)
         become_subreaper()
         waking, runner = wake_on_signals(signal.SIGCHLD), BoxRunner()

@@ -398,7 +398,6 @@ class PlainClient(Client):
 
 
 async def _exchange(answer: Answer, request: bytes, timer: SilenceTimer) -> Answer:
-    """Send a request and wait for the head of its answer."""
     try:
         answer.transport.write(request)
         await answer.read_head(timer)
