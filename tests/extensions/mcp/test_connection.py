@@ -433,7 +433,7 @@ async def test_a_slow_install_is_told_and_not_cut_off_and_a_half_one_is_removed(
     monkeypatch.setattr(connection, "FIRST_NEWS_SECONDS", 1.0)
     (tmp_path / "install.py").write_text(INSTALLER)
     started = {"command": sys.executable, "args": [str(tmp_path / "install.py")], "startTimeout": 2}
-    async with lines(tmp_path, {"slow": {**started, "env": {"FAILS": "yes"}}}) as failed:
+    async with lines(tmp_path, {"slow": {**started, "startTimeout": 30, "env": {"FAILS": "yes"}}}) as failed:
         await failed.servers.before_turn()
     async with lines(tmp_path, {"slow": {**started, "env": {"FAILS": "no"}}}) as found:
         await found.servers.before_turn()
