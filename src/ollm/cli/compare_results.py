@@ -21,7 +21,7 @@ from ollm.services.compare import (
     load_newest,
     summarize,
 )
-from ollm.services.session_export.target import check_target, write_export
+from ollm.services.session_export.target import check_output, write_export
 
 HEADINGS = ("model", "passed", "a round", "s", "reading", "writing", "tools", "read", "written", "steps", "failed", "J")
 
@@ -35,7 +35,7 @@ def show(html: str | None, force: bool, workspace: Path, as_json: bool) -> None:
     process = ProcessScope(workspace=workspace)
     comparison = load_newest(find_results(process.home.root, workspace))
     if html:
-        target = check_target(Path(html), force=force, otherwise="Add --force to overwrite it.")
+        target = check_output(html, force=force)
         page = render_file(comparison, process.session_files.open_reader)
         write_export(target, (text.encode("utf-8", "replace") for text in page), process.home.exports)
         warn(f"wrote {target}.")

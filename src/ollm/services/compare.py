@@ -290,7 +290,6 @@ def load_comparisons(file: Path) -> list[Comparison]:
 
 
 def _find_newest(file: Path) -> list[Comparison]:
-    """Find the newest comparison that has a run."""
     return [one for one in load_comparisons(file) if one[1]][-1:]
 
 

@@ -1,6 +1,7 @@
 """Commands about the session."""
 
 import json
+import os
 
 import pytest
 
@@ -20,8 +21,10 @@ async def test_history_shows_everything_in_full_and_exports_it(talking: Talking)
         shown = await talk.run("/history")
         await talk.run("/export talk.md")
         await talk.run("/export talk.json")
-        with pytest.raises(UsageError, match="already exists"):
-            await talk.run("/export talk.md")
+        os.mkfifo(talk.workspace / "pipe.md")
+        for name in ("talk.md", "pipe.md"):
+            with pytest.raises(UsageError, match="already exists"):
+                await talk.run(f"/export {name}")
         with pytest.raises(UsageError, match=r"No such directory: .*/gone"):
             await talk.run("/export gone/talk.md")
         with pytest.raises(UsageError, match="Cannot tell the format"):

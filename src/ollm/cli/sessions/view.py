@@ -13,7 +13,7 @@ from ollm.app.process import ProcessScope
 from ollm.cli.options import make_progress, resolve_workspace, shared_options, warn
 from ollm.domain.errors import DamagedError, NotFoundError, UsageError
 from ollm.services.session_export import RedactedSession, render_export, render_markdown
-from ollm.services.session_export.target import FORMATS, check_target, choose_format, write_export
+from ollm.services.session_export.target import FORMATS, check_output, choose_format, write_export
 from ollm.store.session_files.reader import SessionReader
 from ollm.system.terminal_text import escape_json, make_printable
 
@@ -52,9 +52,7 @@ def export(session: str | None, output: str, form: str | None, redact: bool, for
     """Write a session to a file: JSON, Markdown or HTML; without ID the newest one of the workspace."""
     process = ProcessScope()
     session_id = resolve_session_id(process, session, within)
-    target = None
-    if output != "-":
-        target = check_target(Path(output), force=force, otherwise="Add --force to overwrite it.")
+    target = None if output == "-" else check_output(output, force=force)
     if target:
         _refuse_own_place(target, process)
     with process.session_files.open_reader(session_id) as reader:

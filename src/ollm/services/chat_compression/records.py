@@ -235,7 +235,6 @@ def shorten_summary(text: str, tokens: int, counter: TokenCounter) -> str:
 
 
 def _read_sections(text: str) -> list[tuple[str, list[str], list[str]]]:
-    """Parse the sections: heading, lines and facts of each."""
     sections: list[tuple[str, list[str], list[str]]] = [("", [], [])]
     for line in filter(str.strip, text.splitlines()):
         if line.startswith(FACTS):

@@ -87,7 +87,6 @@ def _find_problem(files: SessionFiles, session_id: str) -> str:
 
 
 def _repair_session(files: SessionFiles, found: Finding) -> Finding:
-    """Write the session again."""
     try:
         writer, _ = files.open(found.session_id, to_continue=False)
         try:

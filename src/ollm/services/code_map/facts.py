@@ -124,7 +124,6 @@ def _find_references(text: str) -> set[str]:
 
 
 def _read_regular(place: str) -> bytes:
-    """Read a file without following a symbolic link."""
     descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         return file.read(MAX_FILE_BYTES)

@@ -17,13 +17,17 @@ def check_target(target: Path, *, force: bool, otherwise: str) -> Path:
     """Return the target if an export can be written to it. `otherwise` says what to do if it exists."""
     if target.is_dir():
         raise UsageError(f"{target} is a directory.", action="Name a file inside it.")
-    if is_special(target):
-        return target
     if target.exists() and not force:
         raise UsageError(f"{target} already exists.", action=otherwise)
     if not target.parent.is_dir():
         raise UsageError(f"No such directory: {target.parent}.", action="Create it first, or choose another file.")
     return target
+
+
+def check_output(output: str, *, force: bool) -> Path:
+    """Check the target that a command names, which may also be a device or a pipe."""
+    target = Path(output)
+    return check_target(target, force=force or is_special(target), otherwise="Add --force to overwrite it.")
 
 
 def choose_format(target: Path, otherwise: str = "Use .json, .md or .html.") -> str:
