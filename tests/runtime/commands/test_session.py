@@ -27,8 +27,9 @@ async def test_history_shows_everything_in_full_and_exports_it(talking: Talking)
                 await talk.run(f"/export {name}")
         with pytest.raises(UsageError, match=r"No such directory: .*/gone"):
             await talk.run("/export gone/talk.md")
-        with pytest.raises(UsageError, match="Cannot tell the format"):
-            await talk.run("/export talk.txt")
+        for name, said in (("talk.txt", "Cannot tell the format"), ("n" * 300 + ".md", "File name too long")):
+            with pytest.raises(UsageError, match=said):
+                await talk.run(f"/export {name}")
 
     for part in ("#1 user", "what is here?", "> let me look", "`ls` {}", "Nothing here."):
         assert part in shown.text

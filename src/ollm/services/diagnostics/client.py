@@ -159,7 +159,6 @@ class LanguageClient:
         await self._initialize()
 
     async def _initialize(self) -> None:
-        """Exchange settings and abilities with the started program."""
         root = self.server.root
         folder = {"uri": root.as_uri(), "name": root.name}
         found = await self._request(

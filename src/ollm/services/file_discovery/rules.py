@@ -221,7 +221,6 @@ class Matcher:
 
 
 def _matches(rule: IgnoreRule, path: bytes) -> bool:
-    """Match a rule against a path whose name has its shape."""
     if rule.anywhere:
         return not rule.base or path.startswith(rule.base + b"/")
     return compile_bytes(rule.expression).fullmatch(path) is not None

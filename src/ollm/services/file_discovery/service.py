@@ -396,7 +396,6 @@ class IgnorePatterns(list[str]):
 
 
 def _flatten_rule(rule: IgnoreRule) -> str:
-    """Convert a rule to a pattern from the top directory."""
     pattern = os.fsencode(rule.text).removeprefix(b"!" if rule.negated else b"")
     start = b"".join((b"/", *(_ESCAPES.get(code, bytes([code])) for code in rule.base), b"/")) if rule.base else b""
     if b"/" in pattern.rstrip(b"/"):

@@ -76,7 +76,6 @@ def classify_credential(value: str) -> str | None:
 
 
 def _decode_base64(value: str) -> str:
-    """Return the text that a value encodes, or ""."""
     import base64
 
     try:

@@ -15,9 +15,15 @@ FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": 
 
 def check_target(target: Path, *, force: bool, otherwise: str) -> Path:
     """Return the target if an export can be written to it. `otherwise` says what to do if it exists."""
-    if target.is_dir():
+    try:
+        is_folder, exists = target.is_dir(), target.exists()
+    except OSError as error:  # The name is too long, for example.
+        raise UsageError(
+            f"Cannot write {target.name[:80]}: {error.strerror}.", action="Choose another name."
+        ) from error
+    if is_folder:
         raise UsageError(f"{target} is a directory.", action="Name a file inside it.")
-    if target.exists() and not force:
+    if exists and not force:
         raise UsageError(f"{target} already exists.", action=otherwise)
     if not target.parent.is_dir():
         raise UsageError(f"No such directory: {target.parent}.", action="Create it first, or choose another file.")
