@@ -173,7 +173,7 @@ async def test_a_session_of_another_workspace_is_refused_with_the_way_there(tmp_
 
 
 async def test_a_moved_folder_keeps_its_sessions_and_a_copy_lists_where_they_come_from(tmp_path: Path) -> None:
-    async with running(tmp_path, ["one", "two", "three", "four"]) as runner:
+    async with running(tmp_path, ["one", "two", "three", "four", "five"]) as runner:
         await runner.run("-p", "first")
         (first,) = runner.sessions()
         moved = tmp_path / "moved"
@@ -186,11 +186,13 @@ async def test_a_moved_folder_keeps_its_sessions_and_a_copy_lists_where_they_com
         await runner.run("trust", str(runner.workspace))
         done = await runner.run("-p", "third", "--continue")
         chosen = await runner.run("-p", "fourth", "--session", first["sessionId"])
+        runner.workspace = moved
+        assert (await runner.run("-p", "fifth", "--continue")).code == 0
 
     assert done.code == 0
     assert "first" not in str(sent(runner, 2))
     assert f"worked in {moved}; continuing in {tmp_path / 'copy'}" in chosen.err
-    assert "first" in str(sent(runner, 3))
+    assert "fourth" in str(sent(runner, 4))
     with sqlite3.connect(tmp_path / "copy" / ".ollm" / "memory.db") as connection:
         facts = dict(connection.execute("SELECT name, value FROM identity").fetchall())
     with sqlite3.connect(moved / ".ollm" / "memory.db") as connection:

@@ -246,7 +246,8 @@ async def _note_changes(storage: Storage, model: Model, resumed: LoadedSession) 
         storage.notices.append(f"This folder was moved from {before}; continuing here.")
     elif not works_here:
         storage.notices.append(f"This session worked in {before}; continuing in {storage.scope.path}.")
-    if is_former or not works_here or before is None:
+    stays = works_here or before in storage.scope.context.load_origins().values()  # It still belongs to the original.
+    if is_former or not stays or before is None:
         await storage.session.update_metadata({"workspace": storage.session.workspace})
     if model.name == resumed.session.model and model.window != window:
         await storage.session.update_metadata({"contextWindow": model.window})

@@ -29,7 +29,6 @@ async def test_one_shot_sessions_go_first_and_an_open_one_never(tmp_path):
         await asyncio.sleep(0.002)  # times are kept in milliseconds
     for session_id in ids[1:]:
         await recording.close_session(session_id)
-        await asyncio.sleep(0.002)
     assert library.enforce_limit() == [ids[2], ids[1]]
     assert await recording.get_session(ids[0])
 
