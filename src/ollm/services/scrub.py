@@ -129,7 +129,7 @@ class Scrubber:
             self._home.index.with_name(self._home.index.name + ending).unlink(missing_ok=True)
 
     def _fold_sessions(self, files: SessionFiles) -> None:
-        """Fold the journals, so that a text that was streamed in pieces stands in one."""
+        """Fold the journals: in these, a streamed text is split into pieces, where no search would find it."""
         for session_id in files.places.list_ids():
             journal = files.places.get_document_path(session_id).with_suffix(".journal")
             if journal.exists() and journal.stat().st_size:
